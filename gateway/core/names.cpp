@@ -1,0 +1,68 @@
+#include "gateway/core/names.hpp"
+
+#include <cassert>
+#include <deque>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+
+namespace gatedrill {
+namespace {
+
+constexpr std::size_t kUntrustedNamesMax = 1'000'000;
+constexpr std::size_t kRememberedMax = 65'536;
+
+class Table {
+ public:
+  NameId intern(std::string_view name, std::size_t names_max) {
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto found = ids_.find(name); found != ids_.end()) return NameId{found->second};
+      if (names_.size() >= names_max) name = "(other)";
+    }
+    const std::unique_lock lock(mutex_);
+    if (const auto found = ids_.find(name); found != ids_.end()) return NameId{found->second};
+    const auto id = static_cast<std::uint32_t>(names_.size());
+    ids_.emplace(names_.emplace_back(name), id);
+    return NameId{id};
+  }
+
+  std::string_view name_of(NameId id) {
+    const std::shared_lock lock(mutex_);
+    assert(id.value < names_.size());
+    return names_[id.value];
+  }
+
+ private:
+  std::shared_mutex mutex_;
+  std::deque<std::string> names_{""};  // a deque never moves its elements
+  std::unordered_map<std::string_view, std::uint32_t> ids_{{names_.front(), 0}};
+};
+
+Table& table() {
+  static Table instance;
+  return instance;
+}
+
+NameId intern_remembered(std::string_view name, std::size_t names_max) {
+  if (name.empty()) return NameId{};
+  thread_local std::unordered_map<std::string_view, NameId> remembered;
+  if (const auto found = remembered.find(name); found != remembered.end()) return found->second;
+  const NameId id = table().intern(name, names_max);
+  const std::string_view text = table().name_of(id);
+  if (remembered.size() < kRememberedMax && text == name) remembered.emplace(text, id);
+  return id;
+}
+
+}  // namespace
+
+NameId intern(std::string_view name) { return intern_remembered(name, SIZE_MAX); }
+
+NameId intern_untrusted(std::string_view name) {
+  return intern_remembered(name, kUntrustedNamesMax);
+}
+
+std::string_view name_of(NameId id) { return table().name_of(id); }
+
+}  // namespace gatedrill
