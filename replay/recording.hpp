@@ -23,8 +23,8 @@ struct RecordedField {
 // Bodies are after de-chunking; their content coding is kept as it was on the wire.
 struct RecordedRequest {
   std::string method;
-  std::string target;   // as sent
-  std::string version;  // "HTTP/1.1"
+  std::string target;                 // as sent
+  std::string version;                // "HTTP/1.1"
   std::vector<RecordedField> fields;  // in order
   std::string body;
   bool complete = true;

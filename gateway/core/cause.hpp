@@ -10,7 +10,7 @@
 namespace gatedrill {
 
 enum class Cause : std::uint8_t {
-  ok,  // answered, below 400
+  ok,               // answered, below 400
   upstream_status,  // the upstream itself answered 4xx or 5xx
   connect_refused,
   connect_timeout,
@@ -23,7 +23,7 @@ enum class Cause : std::uint8_t {
   upstream_overflow,
   breaker_open,
   upstream_closed,  // closed before the first response byte, fresh connection
-  stale_reuse,  // the same on a reused connection
+  stale_reuse,      // the same on a reused connection
   send_failed,
   stream_reset,
   malformed_response,

@@ -21,8 +21,8 @@ Distribution Distribution::log_normal(Duration p50, Duration p99) {
   Distribution result;
   result.kind_ = Kind::log_normal;
   result.log_p50_ = std::log(static_cast<double>(p50.count()));
-  result.sigma_ = (std::log(static_cast<double>(p99.count())) - result.log_p50_) /
-                  normal_quantile(0.99);
+  result.sigma_ =
+      (std::log(static_cast<double>(p99.count())) - result.log_p50_) / normal_quantile(0.99);
   return result;
 }
 
@@ -41,14 +41,15 @@ Duration Distribution::at(double p) const {
       return fixed_;
     case Kind::log_normal: {
       const double inside = std::clamp(p, 1e-9, 1.0 - 1e-9);
-      return Duration{static_cast<std::int64_t>(
-          std::exp(log_p50_ + sigma_ * normal_quantile(inside)))};
+      return Duration{
+          static_cast<std::int64_t>(std::exp(log_p50_ + sigma_ * normal_quantile(inside)))};
     }
     case Kind::table:
       break;
   }
-  const auto above = std::upper_bound(table_.begin(), table_.end(), p,
-                                      [](double value, const auto& point) { return value < point.first; });
+  const auto above =
+      std::upper_bound(table_.begin(), table_.end(), p,
+                       [](double value, const auto& point) { return value < point.first; });
   if (above == table_.begin()) return table_.front().second;
   if (above == table_.end()) return table_.back().second;
   const auto& [p0, v0] = *std::prev(above);
@@ -57,6 +58,8 @@ Duration Distribution::at(double p) const {
   return v0 + Duration{static_cast<std::int64_t>(part * static_cast<double>((v1 - v0).count()))};
 }
 
-bool Distribution::is_zero() const { return kind_ == Kind::fixed && fixed_.count() == 0; }
+bool Distribution::is_zero() const {
+  return kind_ == Kind::fixed && fixed_.count() == 0;
+}
 
 }  // namespace gatedrill

@@ -22,12 +22,14 @@ class Distribution {
   static Distribution uniform(Duration low, Duration high);
   // Requires 0 < p50 <= p99.
   static Distribution log_normal(Duration p50, Duration p99);
-  // Pairs of (probability in [0, 1], value), both ascending, at least one. Below the first and above
-  // the last probability the value stays that of the end.
+  // Pairs of (probability in [0, 1], value), both ascending, at least one. Below the first and
+  // above the last probability the value stays that of the end.
   static Distribution quantiles(std::vector<std::pair<double, Duration>> points);
 
   [[nodiscard]] Duration at(double p) const;
+
   [[nodiscard]] Duration sample(Random& random) const { return at(random.uniform()); }
+
   [[nodiscard]] bool is_zero() const;
 
   bool operator==(const Distribution&) const = default;

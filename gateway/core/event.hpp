@@ -61,8 +61,9 @@ struct SendDone {
   std::uint16_t status = 0;  // 0: no answer
   bool body_complete = false;
   std::uint16_t status_expected = 0;  // as recorded; 0: nothing to compare with
-  bool body_as_expected = false;      // whole and equal to the recorded one (true if nothing to compare)
-  bool side_connection = false;       // its recorded connection was busy
+  bool body_as_expected =
+      false;                     // whole and equal to the recorded one (true if nothing to compare)
+  bool side_connection = false;  // its recorded connection was busy
   NameId error;
 };
 
@@ -77,7 +78,16 @@ struct Execution {
 };
 
 struct Transition {
-  enum class Kind : std::uint8_t { breaker, health, ejection, limiter, level, config, canary, drain };
+  enum class Kind : std::uint8_t {
+    breaker,
+    health,
+    ejection,
+    limiter,
+    level,
+    config,
+    canary,
+    drain
+  };
   TimePoint at;
   Kind kind = Kind::breaker;
   NameId subject;
@@ -133,8 +143,16 @@ struct Dropped {
   std::uint64_t count = 0;
 };
 
-using EventBody = std::variant<RequestDone, AttemptDone, SendDone, Execution, Transition, ProbeDone,
-                               FaultWindow, FaultHit, ResourceSample, Dropped>;
+using EventBody = std::variant<RequestDone,
+                               AttemptDone,
+                               SendDone,
+                               Execution,
+                               Transition,
+                               ProbeDone,
+                               FaultWindow,
+                               FaultHit,
+                               ResourceSample,
+                               Dropped>;
 
 struct Event {
   NameId gateway;  // the variant's name

@@ -15,12 +15,16 @@ class FixedText {
 
  public:
   FixedText() = default;
+
   FixedText(std::string_view text)  // NOLINT(google-explicit-constructor): a text is a text
       : size_(static_cast<std::uint8_t>(std::min(text.size(), N))) {
     std::copy_n(text.data(), size_, bytes_.data());
   }
+
   [[nodiscard]] std::string_view view() const { return {bytes_.data(), size_}; }
+
   [[nodiscard]] bool empty() const { return size_ == 0; }
+
   bool operator==(const FixedText& other) const { return view() == other.view(); }
 
  private:

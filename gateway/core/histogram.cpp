@@ -15,13 +15,13 @@ constexpr std::int64_t kSubBucketHalf = kSubBucketCount / 2;
 
 std::size_t index_of(std::int64_t micros) {
   const auto value = static_cast<std::uint64_t>(micros);
-  const int bucket =
-      64 - std::countl_zero(value | static_cast<std::uint64_t>(kSubBucketCount - 1)) -
-      (kSubBucketHalfMagnitude + 1);
+  const int bucket = 64 -
+                     std::countl_zero(value | static_cast<std::uint64_t>(kSubBucketCount - 1)) -
+                     (kSubBucketHalfMagnitude + 1);
   const auto sub_bucket = static_cast<std::int64_t>(value >> static_cast<unsigned>(bucket));
-  return static_cast<std::size_t>(((static_cast<std::int64_t>(bucket) + 1)
-                                   << kSubBucketHalfMagnitude) +
-                                  sub_bucket - kSubBucketHalf);
+  return static_cast<std::size_t>(
+      ((static_cast<std::int64_t>(bucket) + 1) << kSubBucketHalfMagnitude) + sub_bucket -
+      kSubBucketHalf);
 }
 
 // The highest value that shares a bucket with the index's lowest.
@@ -49,7 +49,8 @@ void Histogram::record(Duration value, std::uint64_t count) {
 
 void Histogram::merge(const Histogram& other) {
   if (other.counts_.size() > counts_.size()) counts_.resize(other.counts_.size());
-  for (std::size_t i = 0; i < other.counts_.size(); ++i) counts_[i] += other.counts_[i];
+  for (std::size_t i = 0; i < other.counts_.size(); ++i)
+    counts_[i] += other.counts_[i];
   total_ += other.total_;
   max_ = std::max(max_, other.max_);
 }

@@ -17,9 +17,11 @@ class Histogram {
   void merge(const Histogram& other);
 
   [[nodiscard]] std::uint64_t count() const { return total_; }
+
   // The smallest bucket's highest value such that at least quantile * count values are at or below
   // it; zero when empty. quantile in [0, 1].
   [[nodiscard]] Duration at_quantile(double quantile) const;
+
   [[nodiscard]] Duration max() const { return max_; }
 
   // Counts by HdrHistogram index, in microseconds, trimmed after the last used one.

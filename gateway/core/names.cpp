@@ -57,12 +57,16 @@ NameId intern_remembered(std::string_view name, std::size_t names_max) {
 
 }  // namespace
 
-NameId intern(std::string_view name) { return intern_remembered(name, SIZE_MAX); }
+NameId intern(std::string_view name) {
+  return intern_remembered(name, SIZE_MAX);
+}
 
 NameId intern_untrusted(std::string_view name) {
   return intern_remembered(name, kUntrustedNamesMax);
 }
 
-std::string_view name_of(NameId id) { return table().name_of(id); }
+std::string_view name_of(NameId id) {
+  return table().name_of(id);
+}
 
 }  // namespace gatedrill

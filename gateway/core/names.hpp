@@ -13,6 +13,7 @@ namespace gatedrill {
 struct NameId {
   std::uint32_t value = 0;  // 0 is the empty name
   auto operator<=>(const NameId&) const = default;
+
   explicit operator bool() const { return value != 0; }
 };
 

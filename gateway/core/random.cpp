@@ -14,16 +14,21 @@ std::uint64_t mix(std::uint64_t z) {
 
 constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15U;
 
-std::uint64_t rotate_left(std::uint64_t x, unsigned k) { return (x << k) | (x >> (64U - k)); }
+std::uint64_t rotate_left(std::uint64_t x, unsigned k) {
+  return (x << k) | (x >> (64U - k));
+}
 
 }  // namespace
 
 Random::Random(std::uint64_t seed) : seed_(seed) {
   std::uint64_t z = seed;
-  for (auto& word : state_) word = mix(z += kGolden);
+  for (auto& word : state_)
+    word = mix(z += kGolden);
 }
 
-Random Random::fork(std::string_view name) const { return Random(stable_hash(name, seed_)); }
+Random Random::fork(std::string_view name) const {
+  return Random(stable_hash(name, seed_));
+}
 
 Random Random::fork(std::uint64_t number) const {
   return Random(mix(mix(seed_ + kGolden) ^ (number + kGolden)));
@@ -41,7 +46,9 @@ std::uint64_t Random::next() {
   return result;
 }
 
-double Random::uniform() { return static_cast<double>(next() >> 11U) * 0x1.0p-53; }
+double Random::uniform() {
+  return static_cast<double>(next() >> 11U) * 0x1.0p-53;
+}
 
 std::uint64_t Random::below(std::uint64_t bound) {
   assert(bound > 0);
@@ -69,7 +76,7 @@ std::uint64_t stable_hash(std::string_view text, std::uint64_t seed) {
 
 double normal_quantile(double p) {
   assert(p > 0.0 && p < 1.0);
-  constexpr std::array a = {-3.969683028665376e+01, 2.209460984245205e+02, -2.759285104469687e+02,
+  constexpr std::array a = {-3.969683028665376e+01, 2.209460984245205e+02,  -2.759285104469687e+02,
                             1.383577518672690e+02,  -3.066479806614716e+01, 2.506628277459239e+00};
   constexpr std::array b = {-5.447609879822406e+01, 1.615858368580409e+02, -1.556989798598866e+02,
                             6.680131188771972e+01, -1.328068155288572e+01};

@@ -30,6 +30,7 @@ class Random {
   std::uint64_t below(std::uint64_t bound);
   // Standard normal, by inversion (Acklam's rational approximation, relative error 1.2e-9).
   double normal();
+
   bool chance(double probability) { return uniform() < probability; }
 
  private:

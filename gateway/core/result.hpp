@@ -28,14 +28,17 @@ struct Error {
 };
 
 // Required by boost::system::result when value() is called on an error: a broken promise.
-[[noreturn]] void throw_exception_from_error(const Error& error, const boost::source_location& where);
+[[noreturn]] void throw_exception_from_error(const Error& error,
+                                             const boost::source_location& where);
 
 inline Error usage_error(std::string message) {
   return Error{ErrorCode::usage, std::move(message)};
 }
+
 inline Error outside_error(std::string message) {
   return Error{ErrorCode::outside, std::move(message)};
 }
+
 inline Error evidence_error(std::string message) {
   return Error{ErrorCode::evidence, std::move(message)};
 }

@@ -35,8 +35,10 @@ void take_codings(std::string_view value, FramingFields& fields) {
   while (true) {
     const std::size_t comma = value.find(',');
     std::string_view item = value.substr(0, comma);
-    while (!item.empty() && (item.front() == ' ' || item.front() == '\t')) item.remove_prefix(1);
-    while (!item.empty() && (item.back() == ' ' || item.back() == '\t')) item.remove_suffix(1);
+    while (!item.empty() && (item.front() == ' ' || item.front() == '\t'))
+      item.remove_prefix(1);
+    while (!item.empty() && (item.back() == ' ' || item.back() == '\t'))
+      item.remove_suffix(1);
     if (equals_ignoring_case(item, "chunked")) {
       fields.chunked_again = fields.chunked_again || fields.chunked_last;
       fields.chunked_last = true;

@@ -68,9 +68,12 @@ class BodyReader {
   [[nodiscard]] Step read(std::string_view bytes);
 
   [[nodiscard]] bool done() const { return state_ == State::done; }
+
   // The peer closed. True if that is the proper end of the body.
   [[nodiscard]] bool finish_at_close();
+
   [[nodiscard]] std::uint64_t payload_bytes() const { return payload_bytes_; }
+
   // Of kind length: what is still missing.
   [[nodiscard]] std::uint64_t remaining() const { return remaining_; }
 

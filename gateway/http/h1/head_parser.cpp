@@ -9,10 +9,14 @@ namespace {
 
 constexpr std::array<bool, 256> make_token_table() {
   std::array<bool, 256> table{};
-  for (unsigned c = '0'; c <= '9'; ++c) table[c] = true;
-  for (unsigned c = 'a'; c <= 'z'; ++c) table[c] = true;
-  for (unsigned c = 'A'; c <= 'Z'; ++c) table[c] = true;
-  for (const char c : std::string_view("!#$%&'*+-.^_`|~")) table[static_cast<unsigned char>(c)] = true;
+  for (unsigned c = '0'; c <= '9'; ++c)
+    table[c] = true;
+  for (unsigned c = 'a'; c <= 'z'; ++c)
+    table[c] = true;
+  for (unsigned c = 'A'; c <= 'Z'; ++c)
+    table[c] = true;
+  for (const char c : std::string_view("!#$%&'*+-.^_`|~"))
+    table[static_cast<unsigned char>(c)] = true;
   return table;
 }
 
@@ -20,7 +24,8 @@ constexpr std::array<bool, 256> make_token_table() {
 constexpr std::array<bool, 256> make_value_table() {
   std::array<bool, 256> table{};
   table['\t'] = true;
-  for (unsigned c = 0x20; c < 0x100; ++c) table[c] = c != 0x7f;
+  for (unsigned c = 0x20; c < 0x100; ++c)
+    table[c] = c != 0x7f;
   return table;
 }
 
@@ -34,7 +39,9 @@ bool is_token(std::string_view text) {
   return !text.empty();
 }
 
-bool is_space(char c) { return c == ' ' || c == '\t'; }
+bool is_space(char c) {
+  return c == ' ' || c == '\t';
+}
 
 // One line of the head; `text` without its line end.
 struct Line {
@@ -78,12 +85,15 @@ void parse_field(std::string_view line, std::vector<Field>& fields, Defects& def
   std::string_view name = line.substr(0, colon);
   if (!name.empty() && is_space(name.back())) {
     defects.add(Defect::space_before_colon);
-    while (!name.empty() && is_space(name.back())) name.remove_suffix(1);
+    while (!name.empty() && is_space(name.back()))
+      name.remove_suffix(1);
   }
   if (!is_token(name)) defects.add(Defect::bad_field_name);
   std::string_view value = line.substr(colon + 1);
-  while (!value.empty() && is_space(value.front())) value.remove_prefix(1);
-  while (!value.empty() && is_space(value.back())) value.remove_suffix(1);
+  while (!value.empty() && is_space(value.front()))
+    value.remove_prefix(1);
+  while (!value.empty() && is_space(value.back()))
+    value.remove_suffix(1);
   check_value(value, defects);
   fields.push_back({name, value});
 }
@@ -151,8 +161,8 @@ HeadResult parse_lines(std::string_view bytes,
   for (;;) {
     const auto line = next_line(bytes.substr(offset));
     if (!line) {
-      const bool too_large = bytes.size() >= limits.head_bytes ||
-                             bytes.size() - offset > limits.line_bytes;
+      const bool too_large =
+          bytes.size() >= limits.head_bytes || bytes.size() - offset > limits.line_bytes;
       result.state = too_large ? HeadState::head_too_large : HeadState::incomplete;
       result.defects = defects;
       return result;
@@ -186,9 +196,11 @@ HeadResult parse_lines(std::string_view bytes,
 
 std::string_view first_defect(Defects defects) {
   constexpr std::array<std::string_view, 14> kNames = {
-      "bare_lf",           "bare_cr",        "nul_byte",      "control_byte",   "obs_fold",
-      "space_before_colon", "bad_field_name", "missing_colon", "bad_start_line", "bad_method",
-      "bad_target",        "bad_version",    "bad_status",    "first_line_space"};
+      "bare_lf",        "bare_cr",         "nul_byte",
+      "control_byte",   "obs_fold",        "space_before_colon",
+      "bad_field_name", "missing_colon",   "bad_start_line",
+      "bad_method",     "bad_target",      "bad_version",
+      "bad_status",     "first_line_space"};
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     if ((defects.bits() >> i & 1U) != 0) return kNames[i];
   }
@@ -197,7 +209,8 @@ std::string_view first_defect(Defects defects) {
 
 HeadResult parse_request_head(std::string_view bytes, const HeadLimits& limits, RequestHead& head) {
   std::size_t offset = 0;
-  while (bytes.substr(offset).starts_with("\r\n")) offset += 2;
+  while (bytes.substr(offset).starts_with("\r\n"))
+    offset += 2;
   const auto line = next_line(bytes.substr(offset));
   if (!line) {
     const std::size_t line_max = limits.target_bytes + 64;

@@ -23,21 +23,24 @@ enum class Defect : std::uint32_t {
   space_before_colon = 1U << 5U,  // white space between a field's name and its colon
   bad_field_name = 1U << 6U,      // not a token, or empty
   missing_colon = 1U << 7U,
-  bad_start_line = 1U << 8U,  // not three parts with single spaces
-  bad_method = 1U << 9U,      // not a token
-  bad_target = 1U << 10U,     // white space, control or non-ASCII bytes, a fragment
-  bad_version = 1U << 11U,    // not HTTP/1.0 or HTTP/1.1
-  bad_status = 1U << 12U,     // not three digits from 100 to 599
+  bad_start_line = 1U << 8U,     // not three parts with single spaces
+  bad_method = 1U << 9U,         // not a token
+  bad_target = 1U << 10U,        // white space, control or non-ASCII bytes, a fragment
+  bad_version = 1U << 11U,       // not HTTP/1.0 or HTTP/1.1
+  bad_status = 1U << 12U,        // not three digits from 100 to 599
   first_line_space = 1U << 13U,  // white space before the first field
 };
 
 class Defects {
  public:
   void add(Defect defect) { bits_ |= static_cast<std::uint32_t>(defect); }
+
   [[nodiscard]] bool has(Defect defect) const {
     return (bits_ & static_cast<std::uint32_t>(defect)) != 0;
   }
+
   [[nodiscard]] bool none() const { return bits_ == 0; }
+
   [[nodiscard]] std::uint32_t bits() const { return bits_; }
 
  private:

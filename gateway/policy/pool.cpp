@@ -1,0 +1,118 @@
+#include "gateway/policy/pool.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace gatedrill::gateway {
+
+std::string_view to_string(Pool::Eviction reason) {
+  switch (reason) {
+    case Pool::Eviction::idle:
+      return "idle";
+    case Pool::Eviction::age:
+      return "age";
+    case Pool::Eviction::requests:
+      return "requests";
+    case Pool::Eviction::surplus:
+      return "surplus";
+    case Pool::Eviction::peer_closed:
+      return "peer_closed";
+    case Pool::Eviction::endpoint_down:
+      return "endpoint_down";
+  }
+  return "idle";
+}
+
+// Up to 10 % less by a hash of the id (Knuth's multiplicative one), so that connections opened
+// together do not end together.
+Duration Pool::age_limit(std::uint64_t id) const {
+  const auto permille = static_cast<std::int64_t>((id * 2654435761U >> 8U) % 101);
+  return config_.max_age - config_.max_age * permille / 1000;
+}
+
+std::optional<ConnectionLease> Pool::take_idle(TimePoint now) {
+  while (!idle_.empty()) {
+    const Idle last = idle_.back();
+    idle_.pop_back();
+    if (last.until > now) {
+      ++busy_;
+      ConnectionLease lease = last.lease;
+      ++lease.ordinal;
+      return lease;
+    }
+    evicted_.push_back({last.lease.id, last.reason});
+  }
+  return std::nullopt;
+}
+
+ConnectionLease Pool::open(TimePoint now, std::uint64_t id) {
+  ++busy_;
+  return ConnectionLease{id, now, 1};
+}
+
+bool Pool::put(TimePoint now, const ConnectionLease& lease, std::optional<Duration> hint) {
+  assert(busy_ > 0);
+  --busy_;
+  if (!config_.enabled) return false;
+  if (lease.ordinal >= static_cast<std::uint32_t>(config_.max_requests)) return false;
+  const TimePoint too_old = lease.opened_at + age_limit(lease.id);
+  if (too_old <= now) return false;
+  Duration idle_timeout = config_.idle_timeout;
+  if (hint) {
+    idle_timeout = std::min(idle_timeout, std::max(Duration{0}, *hint - std::chrono::seconds{1}));
+  }
+  if (idle_timeout.count() <= 0 || config_.max_idle <= 0) return false;
+  Idle idle{lease, now + idle_timeout, Eviction::idle};
+  if (too_old < idle.until) {
+    idle.until = too_old;
+    idle.reason = Eviction::age;
+  }
+  if (idle_.size() >= static_cast<std::size_t>(config_.max_idle)) {
+    evicted_.push_back({idle_.front().lease.id, Eviction::surplus});
+    idle_.erase(idle_.begin());
+  }
+  idle_.push_back(idle);
+  return true;
+}
+
+void Pool::closed(const ConnectionLease& /*lease*/) {
+  assert(busy_ > 0);
+  --busy_;
+}
+
+void Pool::closed_by_peer(std::uint64_t id) {
+  const auto found = std::find_if(idle_.rbegin(), idle_.rend(),
+                                  [&](const Idle& idle) { return idle.lease.id == id; });
+  if (found == idle_.rend()) return;
+  evicted_.push_back({id, Eviction::peer_closed});
+  idle_.erase(std::next(found).base());
+}
+
+void Pool::evict_all() {
+  for (const Idle& idle : idle_)
+    evicted_.push_back({idle.lease.id, Eviction::endpoint_down});
+  idle_.clear();
+}
+
+void Pool::expire(TimePoint now) {
+  const auto alive = std::stable_partition(idle_.begin(), idle_.end(),
+                                           [&](const Idle& idle) { return idle.until <= now; });
+  for (auto each = idle_.begin(); each != alive; ++each) {
+    evicted_.push_back({each->lease.id, each->reason});
+  }
+  idle_.erase(idle_.begin(), alive);
+}
+
+TimePoint Pool::next_wakeup() const {
+  TimePoint next = kNever;
+  for (const Idle& idle : idle_)
+    next = std::min(next, idle.until);
+  return next;
+}
+
+std::vector<Pool::Evicted> Pool::take_evicted() {
+  return std::exchange(evicted_, {});
+}
+
+}  // namespace gatedrill::gateway

@@ -1,0 +1,38 @@
+#include "gateway/policy/retry_rules.hpp"
+
+namespace gatedrill::gateway {
+
+RetryVerdict may_retry(const RetryConfig& config,
+                       const RequestFacts& request,
+                       const FailureFacts& failure) {
+  if (failure.response_started) return {};  // S5
+  switch (failure.cause) {
+    case Cause::connect_refused:
+    case Cause::connect_timeout:
+    case Cause::unroutable:
+    case Cause::local_ports_exhausted:
+    case Cause::dns_failure:
+    case Cause::upstream_tls:
+      return {config.on_connect, true, false, true, "conn-failure"};  // S0
+    case Cause::stale_reuse:
+    case Cause::upstream_closed:
+    case Cause::send_failed:
+      break;
+    case Cause::response_timeout:  // S4
+      return {config.on_timeout && request.safe && request.body_replayable, true, false, true,
+              "response-timeout"};
+    default:  // S7 and all that a second try would not change
+      return {};
+  }
+  if (!failure.request_started) {
+    return {config.on_connect, true, true, true, "conn-failure"};  // S0
+  }
+  if (!request.body_replayable) return {};
+  if (failure.reused) {  // S2
+    const bool repeatable = request.idempotent || request.has_idempotency_key;
+    return {config.on_stale_reuse && repeatable, false, true, false, "empty-response"};
+  }
+  return {config.on_reset && request.idempotent, true, true, true, "empty-response"};  // S3
+}
+
+}  // namespace gatedrill::gateway

@@ -1,0 +1,41 @@
+#include "gateway/policy/upstream.hpp"
+
+#include <utility>
+
+namespace gatedrill::gateway {
+
+Upstream::Upstream(const UpstreamConfig& config, const Random& random)
+    : config_(config),
+      name_(intern(config.name)),
+      up_(config.endpoints.size(), 1),
+      balancer_(config.load_balancer),
+      breaker_(config.breaker),
+      retry_budget_(config.retry_budget) {
+  for (const std::string& endpoint : config.endpoints) {
+    endpoints_.push_back({intern(endpoint), Health(config.health, random.fork(endpoint))});
+  }
+}
+
+bool Upstream::on_probe_done(TimePoint now,
+                             std::size_t endpoint,
+                             bool success,
+                             std::string_view verdict) {
+  Endpoint& probed = endpoints_[endpoint];
+  if (!probed.health.on_probe_done(now, success)) return false;
+  const bool up = probed.health.up();
+  up_[endpoint] = up ? 1 : 0;
+  transitions_.push_back({now, Transition::Kind::health, probed.name, intern(up ? "down" : "up"),
+                          intern(up ? "up" : "down"), intern(verdict)});
+  return true;
+}
+
+std::vector<Transition> Upstream::take_transitions() {
+  for (const CircuitBreaker::Change& change : breaker_.take_changes()) {
+    transitions_.push_back({change.at, Transition::Kind::breaker, name_,
+                            intern(to_string(change.from)), intern(to_string(change.to)),
+                            intern(change.reason)});
+  }
+  return std::exchange(transitions_, {});
+}
+
+}  // namespace gatedrill::gateway

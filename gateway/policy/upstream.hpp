@@ -1,0 +1,125 @@
+// The process-wide state of one upstream: its endpoints' health, the balancer, the breaker, the
+// budget and the number of requests in it. Gathers the policies for the exchange; holds no lock:
+// with several shards the driver serialises exchanges of one upstream.
+//
+// The kept connections belong to a shard (their sockets do), so they are a separate object.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/core/event.hpp"
+#include "gateway/core/names.hpp"
+#include "gateway/policy/circuit_breaker.hpp"
+#include "gateway/policy/health.hpp"
+#include "gateway/policy/load_balancer.hpp"
+#include "gateway/policy/pool.hpp"
+#include "gateway/policy/retry_budget.hpp"
+
+namespace gatedrill::gateway {
+
+struct UpstreamConfig {
+  std::string name;
+  std::vector<std::string> endpoints;  // "127.0.0.1:9001"
+  int max_requests = 1024;             // at once; more are upstream_overflow; 0: no limit
+  LoadBalancer::Config load_balancer;
+  CircuitBreaker::Config breaker;
+  Health::Config health;
+  Pool::Config pool;
+  RetryBudget::Config retry_budget;
+
+  bool operator==(const UpstreamConfig&) const = default;
+};
+
+class Upstream {
+ public:
+  // `random` feeds the jitter of health checks.
+  Upstream(const UpstreamConfig& config, const Random& random);
+
+  [[nodiscard]] NameId name() const { return name_; }
+
+  [[nodiscard]] const UpstreamConfig& config() const { return config_; }
+
+  [[nodiscard]] std::size_t endpoint_count() const { return endpoints_.size(); }
+
+  [[nodiscard]] NameId endpoint_name(std::size_t endpoint) const {
+    return endpoints_[endpoint].name;
+  }
+
+  [[nodiscard]] CircuitBreaker& breaker() { return breaker_; }
+
+  [[nodiscard]] RetryBudget& retry_budget() { return retry_budget_; }
+
+  [[nodiscard]] std::optional<LoadBalancer::Choice> choose(std::span<const std::size_t> tried) {
+    return balancer_.choose(up_, tried);
+  }
+
+  [[nodiscard]] bool full() const {
+    return config_.max_requests > 0 && active_ >= config_.max_requests;
+  }
+
+  [[nodiscard]] int active() const { return active_; }
+
+  void enter() { ++active_; }
+
+  void leave() { --active_; }
+
+  // Health probes: when the next one of an endpoint is due, and what came of it. After an endpoint
+  // went down the driver evicts its idle connections.
+  [[nodiscard]] TimePoint next_probe(std::size_t endpoint) const {
+    return endpoints_[endpoint].health.next_probe();
+  }
+
+  void on_probe_started(std::size_t endpoint) { endpoints_[endpoint].health.on_probe_started(); }
+
+  // True if the endpoint went up or down.
+  bool on_probe_done(TimePoint now, std::size_t endpoint, bool success, std::string_view verdict);
+
+  [[nodiscard]] bool endpoint_up(std::size_t endpoint) const { return up_[endpoint] != 0; }
+
+  // What changed state since the last call (breaker, health), for the recorder.
+  [[nodiscard]] std::vector<Transition> take_transitions();
+
+ private:
+  struct Endpoint {
+    NameId name;
+    Health health;
+  };
+
+  UpstreamConfig config_;
+  NameId name_;
+  std::vector<Endpoint> endpoints_;
+  std::vector<std::uint8_t> up_;
+  LoadBalancer balancer_;
+  CircuitBreaker breaker_;
+  RetryBudget retry_budget_;
+  int active_ = 0;
+  std::vector<Transition> transitions_;
+};
+
+// The kept connections of one shard to one upstream, and the ids of new ones.
+class UpstreamPools {
+ public:
+  // Ids are first, first + step, ...: distinct over upstreams and shards if the caller shares
+  // `next_id` between the pools of one shard.
+  UpstreamPools(const UpstreamConfig& config, std::uint64_t& next_id, std::uint64_t step = 1)
+      : pools_(config.endpoints.size(), Pool{config.pool}), next_id_(next_id), step_(step) {}
+
+  [[nodiscard]] Pool& pool(std::size_t endpoint) { return pools_[endpoint]; }
+
+  [[nodiscard]] std::uint64_t new_id() {
+    const std::uint64_t id = next_id_;
+    next_id_ += step_;
+    return id;
+  }
+
+ private:
+  std::vector<Pool> pools_;
+  std::uint64_t& next_id_;
+  std::uint64_t step_;
+};
+
+}  // namespace gatedrill::gateway
