@@ -2,11 +2,13 @@
 
 namespace gatedrill {
 
-SteadyClock::SteadyClock()
-    : start_(std::chrono::steady_clock::now()),
-      unix_start_{std::chrono::duration_cast<std::chrono::nanoseconds>(
-                      std::chrono::system_clock::now().time_since_epoch())
-                      .count()} {}
+SteadyClock::SteadyClock() { restart(); }
+
+void SteadyClock::restart() {
+  start_ = std::chrono::steady_clock::now();
+  const auto unix_now = std::chrono::system_clock::now().time_since_epoch();
+  unix_start_.ns = std::chrono::duration_cast<std::chrono::nanoseconds>(unix_now).count();
+}
 
 TimePoint SteadyClock::now() const {
   return TimePoint{std::chrono::steady_clock::now() - start_};

@@ -56,6 +56,8 @@ class Clock {
 class SteadyClock final : public Clock {
  public:
   SteadyClock();
+  // Makes it zero now. Only while nobody else uses the clock: a run is set up first, then begins.
+  void restart();
   [[nodiscard]] TimePoint now() const override;
   [[nodiscard]] UnixTime unix_time(TimePoint at) const override;
   // The steady_clock instant of a TimePoint, for timers that wait in real time.

@@ -1,5 +1,6 @@
 #include "gateway/policy/upstream.hpp"
 
+#include <cassert>
 #include <utility>
 
 namespace gatedrill::gateway {
@@ -11,8 +12,10 @@ Upstream::Upstream(const UpstreamConfig& config, const Random& random)
       balancer_(config.load_balancer),
       breaker_(config.breaker),
       retry_budget_(config.retry_budget) {
-  for (const std::string& endpoint : config.endpoints) {
-    endpoints_.push_back({intern(endpoint), Health(config.health, random.fork(endpoint))});
+  assert(config.endpoint_names.empty() || config.endpoint_names.size() == config.endpoints.size());
+  for (const std::string& name :
+       config.endpoint_names.empty() ? config.endpoints : config.endpoint_names) {
+    endpoints_.push_back({intern(name), Health(config.health, random.fork(name))});
   }
 }
 

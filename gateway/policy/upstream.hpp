@@ -23,7 +23,8 @@ namespace gatedrill::gateway {
 
 struct UpstreamConfig {
   std::string name;
-  std::vector<std::string> endpoints;  // "127.0.0.1:9001"
+  std::vector<std::string> endpoints;       // addresses, "127.0.0.1:9001"
+  std::vector<std::string> endpoint_names;  // as reports show them, in the same order; empty: addresses
   int max_requests = 1024;             // at once; more are upstream_overflow; 0: no limit
   LoadBalancer::Config load_balancer;
   CircuitBreaker::Config breaker;
