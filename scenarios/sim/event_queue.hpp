@@ -61,6 +61,8 @@ class Wakeup {
   Wakeup(EventQueue& queue, std::function<TimePoint()> next, std::function<void()> wake)
       : queue_(queue), next_(std::move(next)), wake_(std::move(wake)) {}
 
+  [[nodiscard]] bool armed() const { return armed_for_ != kNever; }
+
   void arm() {
     const TimePoint due = next_();
     if (due >= armed_for_) return;

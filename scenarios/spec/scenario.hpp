@@ -67,12 +67,11 @@ struct LinkSpec {
   Distribution delay;  // each way
 };
 
-// The service's instances stop one after another, each `interval` after the one before (or `pause`
-// after that one is ready again), and come back as the next version.
+// The service's instances stop one after another, each `interval` after the one before, and come
+// back as the next version: a rolling upgrade, at times that are the same in every variant.
 struct RestartAction {
   std::string origin;
-  std::optional<Duration> interval;
-  Duration pause{0};
+  Duration interval{0};
 };
 
 // A dependency changes its mode, and back to normal at the end of the entry.
@@ -138,6 +137,10 @@ struct Scenario {
   };
   std::vector<Mapping> live_mapping;
 };
+
+// When an entry of the timeline is over: as long as `for` says, until a restart's last instance is
+// up again (a graceful one's drain aside), or with the run.
+[[nodiscard]] TimePoint end_of(const TimelineEntry& entry, const World& world, Duration run);
 
 // The instances' names of a service.
 [[nodiscard]] std::vector<std::string> instance_names(const std::string& origin,

@@ -102,9 +102,7 @@ void read_timeline_entry(YamlReader& reader, TimelineEntry& entry) {
     RestartAction action;
     reader.required(kind, [&](YamlReader& restart) {
       restart.required("origin", gateway::refers_to("origin", action.origin));
-      restart.at_most_one_of({"interval", "pause"});
-      restart.optional("interval", action.interval);
-      restart.optional("pause", action.pause);
+      restart.required("interval", action.interval);
     });
     entry.action = action;
   } else if (kind == "dependency") {
@@ -241,22 +239,12 @@ void read_expectations(YamlReader& reader, std::vector<ExpectationSpec>& expecta
   });
 }
 
-// The named entries of the timeline are phases too: as long as `for` says, or until a restart's last
-// instance is ready again in the slowest variant.
+// The named entries of the timeline are phases too, until the slowest variant is through.
 void add_timeline_phases(Scenario& scenario) {
   for (const Variant& variant : scenario.variants) {
     for (const TimelineEntry& entry : variant.world.timeline) {
       if (entry.name.empty()) continue;
-      TimePoint until = entry.lasts ? entry.at + *entry.lasts : TimePoint{scenario.duration};
-      if (const auto* restart = std::get_if<RestartAction>(&entry.action)) {
-        const auto origin = variant.world.origins.find(restart->origin);
-        if (origin == variant.world.origins.end()) continue;
-        const OriginSpec& spec = origin->second;
-        const Duration each = spec.stop.removal_wait + spec.stop.start_time;
-        const auto others = static_cast<std::int64_t>(spec.instances) - 1;
-        until = restart->interval ? entry.at + *restart->interval * others + each
-                                  : entry.at + (each + restart->pause) * others + each;
-      }
+      const TimePoint until = end_of(entry, variant.world, scenario.duration);
       const auto known = std::find_if(scenario.phases.begin(), scenario.phases.end(),
                                       [&](const Phase& phase) { return phase.name == entry.name; });
       if (known == scenario.phases.end()) {
@@ -269,6 +257,17 @@ void add_timeline_phases(Scenario& scenario) {
 }
 
 }  // namespace
+
+TimePoint end_of(const TimelineEntry& entry, const World& world, Duration run) {
+  if (entry.lasts) return entry.at + *entry.lasts;
+  const auto* restart = std::get_if<RestartAction>(&entry.action);
+  if (restart == nullptr) return TimePoint{run};
+  const auto origin = world.origins.find(restart->origin);
+  if (origin == world.origins.end()) return entry.at;
+  const OriginSpec& spec = origin->second;
+  const auto others = static_cast<std::int64_t>(spec.instances) - 1;
+  return entry.at + restart->interval * others + spec.stop.removal_wait + spec.stop.start_time;
+}
 
 std::vector<std::string> instance_names(const std::string& origin, std::size_t instances) {
   std::vector<std::string> names;
