@@ -36,7 +36,7 @@ class SimGateway {
   struct Arrival {
     SimRequest request;
     std::string_view host;
-    RequestFacts facts() const;
+    [[nodiscard]] gateway::RequestFacts facts() const;
     bool has_idempotency_key = false;
     std::uint64_t body_bytes = 0;
   };
@@ -47,8 +47,6 @@ class SimGateway {
   void abandon(std::uint64_t number);
 
  private:
-  using RequestFacts = gateway::RequestFacts;
-
   struct Active {
     gateway::Exchange exchange;
     SimRequest request;
