@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "gateway/config/yaml_reader.hpp"
-#include "reports/expectation.hpp"
+#include "reports/expectation/expression.hpp"
 #include "scenarios/spec/origin_reader.hpp"
 
 namespace gatedrill::scenarios {
@@ -233,7 +233,7 @@ void read_expectations(YamlReader& reader, std::vector<ExpectationSpec>& expecta
       });
     }
     if (!item.clean()) return;
-    if (const auto parsed = reports::parse_expectation(expectation.text); !parsed) {
+    if (const auto parsed = reports::parse_expression(expectation.text); !parsed) {
       item.problem(parsed.error().message);
     }
   });
