@@ -21,6 +21,8 @@ class PeerSocket {
   PeerSocket& operator=(PeerSocket&& other) noexcept;
   ~PeerSocket();
 
+  [[nodiscard]] bool is_open() const { return socket_ >= 0; }
+
   // A head with the body that its Content-Length announces; what came if the connection ends
   // first, so empty at a plain end.
   std::string read_request();
