@@ -26,9 +26,11 @@
 namespace gatedrill::replay {
 
 struct CopyTiming {
-  double speed = 1;                       // offsets are divided by it; > 0
-  std::optional<double> rate_per_second;  // > 0; without: one copy, as recorded
-  std::optional<Duration> duration;       // the window is [0, duration); required with a rate
+  double speed = 1;  // offsets are divided by it; > 0
+  // > 0. Without: one copy, as recorded.
+  std::optional<double> rate_per_second = std::nullopt;
+  // The window is [0, duration). Required with a rate.
+  std::optional<Duration> duration = std::nullopt;
 };
 
 class CopySchedule {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cstring>
+#include <functional>
 
 #include <boost/asio.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -20,6 +21,7 @@ using boost::system::error_code;
 
 namespace {
 
+constexpr Duration kLongWait = std::chrono::hours{24};
 constexpr std::size_t kBufferBytes = 16 * 1024;
 constexpr std::size_t kBufferBytesMax = 256 * 1024;  // for bodies; a head may need more
 
@@ -103,6 +105,7 @@ struct HttpClient::State : std::enable_shared_from_this<HttpClient::State> {
   void on_timer();
   void close();
 
+  asio::awaitable<error_code> resolve(const HttpPeer& peer, std::vector<tcp::endpoint>& endpoints);
   asio::awaitable<error_code> connect_first(const std::vector<tcp::endpoint>& endpoints);
   asio::awaitable<void> write_rest(const ClientRequest& request, ClientAnswer& answer);
   asio::awaitable<void> read_answer(const ClientRequest& request, ClientAnswer& answer);
@@ -129,6 +132,7 @@ struct HttpClient::State : std::enable_shared_from_this<HttpClient::State> {
   Limits limits;
   TimePoint deadline = kNever;
   TimePoint armed = kNever;
+  std::function<void()> abandon_wait;  // while a name is looked up
   bool timed_out = false;
   bool busy = false;
   std::uint32_t requests = 0;
@@ -164,13 +168,42 @@ void HttpClient::State::on_timer() {
     return;
   }
   timed_out = true;
-  resolver.cancel();
   close();
 }
 
 void HttpClient::State::close() {
   error_code ignored;
   socket.close(ignored);
+  if (abandon_wait) abandon_wait();
+}
+
+// The system's resolver cannot be interrupted, so its result is waited for at arm's length: whoever
+// gives up leaves it behind.
+asio::awaitable<error_code> HttpClient::State::resolve(const HttpPeer& peer,
+                                                       std::vector<tcp::endpoint>& endpoints) {
+  struct Lookup {
+    explicit Lookup(const asio::any_io_executor& executor) : arrived(executor, kLongWait) {}
+
+    asio::steady_timer arrived;
+    error_code error = asio::error::operation_aborted;
+    tcp::resolver::results_type found;
+  };
+
+  auto lookup = std::make_shared<Lookup>(socket.get_executor());
+  resolver.async_resolve(peer.host, std::to_string(peer.port),
+                         [lookup](const error_code& error, tcp::resolver::results_type found) {
+                           lookup->error = error;
+                           lookup->found = std::move(found);
+                           lookup->arrived.cancel();
+                         });
+  abandon_wait = [weak = std::weak_ptr(lookup)] {
+    if (const auto waiting = weak.lock()) waiting->arrived.cancel();
+  };
+  co_await lookup->arrived.async_wait(asio::as_tuple(asio::use_awaitable));
+  abandon_wait = nullptr;
+  for (const auto& entry : lookup->found)
+    endpoints.push_back(entry.endpoint());
+  co_return lookup->error;
 }
 
 asio::awaitable<error_code> HttpClient::State::connect_first(
@@ -364,12 +397,7 @@ ClientTask<ClientConnect> HttpClient::connect(HttpPeer peer, TimePoint deadline)
   if (const auto address = asio::ip::make_address(peer.host, error); !error) {
     endpoints.emplace_back(address, peer.port);
   } else {
-    const std::string service = std::to_string(peer.port);
-    auto [resolve_error, found] = co_await state->resolver.async_resolve(
-        peer.host, service, asio::as_tuple(asio::use_awaitable));
-    error = resolve_error;
-    for (const auto& entry : found)
-      endpoints.push_back(entry.endpoint());
+    error = co_await state->resolve(peer, endpoints);
     if (error) outcome.error = ClientError::dns_failure;
   }
   if (!error) {
