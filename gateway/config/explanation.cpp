@@ -14,7 +14,7 @@ std::string line(std::string_view what, const std::string& value, const std::str
   text.resize(std::max(text.size() + 1, kWhatWidth), ' ');
   text += value;
   if (note.empty()) return text + "\n";
-  text.resize(std::max(text.size() + 2, kWhatWidth + kValueWidth), ' ');
+  text.resize(std::max(text.size() + 1, kWhatWidth + kValueWidth), ' ');
   return text + note + "\n";
 }
 

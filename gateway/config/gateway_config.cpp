@@ -28,8 +28,9 @@ void read_client(YamlReader& reader, ClientConfig& config) {
 void read_endpoint(YamlReader& reader, std::string& address_text, std::string& name) {
   Address address;
   if (reader.is_map()) {
-    if (!reader.required("address", address)) return;
+    const bool has_address = reader.required("address", address);
     reader.optional("name", name, not_empty);
+    if (!has_address) return;
   } else {
     read_yaml(reader, address);
     if (!reader.clean()) return;

@@ -3,9 +3,14 @@
 namespace gatedrill::gateway {
 namespace {
 
-// True if the setting is `off` as a whole: there is nothing more to read.
+// True if the setting is `off` as a whole, or no settings either: there is nothing more to read.
 bool is_off(YamlReader& reader) {
-  return reader.is_scalar() && reader.node().text == "off";
+  if (reader.is_map()) return false;
+  const bool off = reader.is_scalar() && reader.node().text == "off";
+  if (!off) {
+    reader.problem("expected a mapping (key: value) or off, got " + described(reader.node()));
+  }
+  return true;
 }
 
 // What a failed attempt must have been for a retry: the flags of RetryConfig as a list of words.
