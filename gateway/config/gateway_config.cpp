@@ -66,12 +66,7 @@ void read_upstream(YamlReader& reader, UpstreamConfig& config) {
   } else {
     reader.optional("endpoints", endpoints);  // read over a base that has some
   }
-  reader.optional("max_requests", config.max_requests, at_least(0));
-  reader.optional("load_balancer", config.load_balancer);
-  reader.optional("breaker", config.breaker);
-  reader.optional("health", config.health);
-  reader.optional("pool", config.pool);
-  reader.optional("retry_budget", config.retry_budget);
+  read_upstream_settings(reader, config);
 }
 
 void read_upstreams(YamlReader& reader, std::vector<UpstreamConfig>& upstreams) {
@@ -142,9 +137,17 @@ const UpstreamConfig* GatewayConfig::upstream(std::string_view name) const {
   return found == upstreams.end() ? nullptr : &*found;
 }
 
-void read_yaml(YamlReader& reader, GatewayConfig& config) {
+void read_upstream_settings(YamlReader& reader, UpstreamConfig& config) {
+  reader.optional("max_requests", config.max_requests, at_least(0));
+  reader.optional("load_balancer", config.load_balancer);
+  reader.optional("breaker", config.breaker);
+  reader.optional("health", config.health);
+  reader.optional("pool", config.pool);
+  reader.optional("retry_budget", config.retry_budget);
+}
+
+void read_gateway_settings(YamlReader& reader, GatewayConfig& config) {
   constexpr int kMostThreads = 256;
-  reader.required("listen", config.listen);
   reader.optional("threads", config.threads, between(1, kMostThreads));
   reader.optional("drain_timeout", config.drain_timeout);
   reader.optional("replay_buffer", as_size(config.replay_buffer));
@@ -152,8 +155,13 @@ void read_yaml(YamlReader& reader, GatewayConfig& config) {
   // Before the routes, which begin with them.
   reader.optional("timeouts", config.timeouts);
   reader.optional("retry", config.retry);
-  reader.required("upstreams", [&](YamlReader& all) { read_upstreams(all, config.upstreams); });
   reader.required("routes", [&](YamlReader& routes) { read_routes(routes, config); });
+}
+
+void read_yaml(YamlReader& reader, GatewayConfig& config) {
+  reader.required("listen", config.listen);
+  reader.required("upstreams", [&](YamlReader& all) { read_upstreams(all, config.upstreams); });
+  read_gateway_settings(reader, config);
 }
 
 Result<GatewayConfig> load_gateway_config(const std::string& path,

@@ -53,6 +53,11 @@ struct GatewayConfig {
 // Reads over what is there: upstreams of the same name are changed, the list of routes is replaced.
 void read_yaml(YamlReader& reader, GatewayConfig& config);
 
+// The parts, for a file that says in another way where upstreams are or what to listen on (a
+// scenario): all of an upstream but `endpoints`; all of a gateway but `listen` and `upstreams`.
+void read_upstream_settings(YamlReader& reader, UpstreamConfig& config);
+void read_gateway_settings(YamlReader& reader, GatewayConfig& config);
+
 [[nodiscard]] Result<GatewayConfig> load_gateway_config(
     const std::string& path, const std::vector<std::string>& assignments = {});
 

@@ -13,22 +13,6 @@ bool is_off(YamlReader& reader) {
   return true;
 }
 
-// What a failed attempt must have been for a retry: the flags of RetryConfig as a list of words.
-void read_conditions(YamlReader& reader, RetryConfig& config) {
-  const std::vector<std::pair<std::string, bool*>> flags = {{"connect", &config.on_connect},
-                                                            {"stale_reuse", &config.on_stale_reuse},
-                                                            {"reset", &config.on_reset},
-                                                            {"timeout", &config.on_timeout}};
-  std::vector<std::string> words;
-  for (const auto& [word, flag] : flags) {
-    *flag = false;
-    words.push_back(word);
-  }
-  reader.each_item([&](YamlReader& item) {
-    if (const std::optional<std::size_t> chosen = item.choice(words)) *flags[*chosen].second = true;
-  });
-}
-
 }  // namespace
 
 std::string_view to_string(CircuitBreaker::Mode mode) {
@@ -44,6 +28,7 @@ std::string_view to_string(CircuitBreaker::Mode mode) {
 void read_yaml(YamlReader& reader, CircuitBreaker::Config& config) {
   config.enabled = !is_off(reader);
   if (!config.enabled) return;
+  reader.optional("enabled", config.enabled);
   using Mode = CircuitBreaker::Mode;
   reader.optional("mode", one_of(config.mode, {Mode::any, Mode::all}));
   reader.optional("window", config.window, at_least(Duration{std::chrono::milliseconds{10}}));
@@ -72,6 +57,7 @@ void read_yaml(YamlReader& reader, CircuitBreaker::Config& config) {
 void read_yaml(YamlReader& reader, Health::Config& config) {
   config.enabled = !is_off(reader);
   if (!config.enabled) return;
+  reader.optional("enabled", config.enabled);
   reader.optional("path", config.path, starts_with_slash);
   reader.optional("interval", config.interval, positive);
   reader.optional("timeout", config.timeout, positive);
@@ -89,6 +75,7 @@ void read_yaml(YamlReader& reader, LoadBalancer::Config& config) {
 void read_yaml(YamlReader& reader, Pool::Config& config) {
   config.enabled = !is_off(reader);
   if (!config.enabled) return;
+  reader.optional("enabled", config.enabled);
   reader.optional("max_idle", config.max_idle, at_least(0));
   reader.optional("max_connections", config.max_connections, at_least(0));
   reader.optional("idle_timeout", config.idle_timeout, positive);
@@ -110,7 +97,10 @@ void read_yaml(YamlReader& reader, RetryConfig& config) {
     return;
   }
   reader.optional("max_retries", config.max_retries, between(0, kMostRetries));
-  reader.optional("on", [&](YamlReader& conditions) { read_conditions(conditions, config); });
+  reader.optional("on_connect", config.on_connect);
+  reader.optional("on_stale_reuse", config.on_stale_reuse);
+  reader.optional("on_reset", config.on_reset);
+  reader.optional("on_timeout", config.on_timeout);
   reader.optional("idempotency_key_header", config.idempotency_key_header, not_empty);
   reader.optional("backoff", config.backoff_base);
   reader.optional("backoff_max", config.backoff_max);

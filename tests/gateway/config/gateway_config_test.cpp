@@ -81,7 +81,7 @@ upstreams:
        down_interval: 6s, jitter: 7%}
     pool: {max_idle: 1, max_connections: 2, idle_timeout: 3s, max_age: 4s, max_requests: 5}
     retry_budget: {percent: 20%, min_concurrent: 1, burst: 2}
-  bank: {endpoints: ['127.0.0.1:9003'], breaker: off, health: off, pool: off}
+  bank: {endpoints: ['127.0.0.1:9003'], breaker: off, health: {enabled: false}, pool: off}
 routes:
   - name: buy
     match: {host: shop.example, path_prefix: /buy}
@@ -89,7 +89,7 @@ routes:
     strip_prefix: /buy
     timeouts: {response: 5s, idle: 6s, total: 7s}
     retry:
-      {on: [connect, reset, timeout], idempotency_key_header: Idempotency-Key, backoff: 1ms,
+      {on_connect: true, on_stale_reuse: false, on_reset: true, on_timeout: true, idempotency_key_header: Idempotency-Key, backoff: 1ms,
        backoff_max: 2ms}
     limits: {rate: 30/m, burst: 5}
   - {match: {path_prefix: /}, upstream: bank, retry: off}
@@ -173,10 +173,8 @@ TEST(GatewayConfig, RefusesWhatCannotBeMeant) {
       {"upstreams.shop.pool.idle_timeout=0",
        "upstreams.shop.pool.idle_timeout: must be more than 0"},
       {"routes[0].retry.max_retries=9", "routes[0].retry.max_retries: must be from 0 to 5, got 9"},
-      {"routes[0].retry.on=[stale]",
-       "routes[0].retry.on[0]: expected connect, stale_reuse, reset or timeout, got 'stale'; did "
-       "you "
-       "mean stale_reuse?"},
+      {"routes[0].retry.on_stale=false",
+       "routes[0].retry.on_stale: is not a known setting; did you mean on_stale_reuse?"},
       {"routes[0].retry.backoff=1s",
        "routes[0].retry.backoff_max: cannot be shorter than backoff (1s)"},
       {"routes[0].limits={burst: 3}", "routes[0].limits.burst: means nothing without a rate"},
