@@ -1,7 +1,7 @@
 // What holds for each route, with the reasons: `gatedrill check --explain`.
 #include <algorithm>
 
-#include "gateway/config/gateway_config.hpp"
+#include "gateway/config/gateway_config_reader.hpp"
 
 namespace gatedrill::gateway {
 namespace {

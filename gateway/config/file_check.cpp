@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "gateway/config/gateway_config.hpp"
+#include "gateway/config/gateway_config_reader.hpp"
 
 namespace gatedrill::gateway {
 

@@ -1,4 +1,4 @@
-#include "gateway/config/gateway_config.hpp"
+#include "gateway/config/gateway_config_reader.hpp"
 
 #include <algorithm>
 #include <map>
