@@ -366,6 +366,18 @@ void read_percent(YamlReader& reader, double& value) {
   reader.parsed(value, "a percentage such as 5%", parse_percent);
 }
 
+void read_whole_percent(YamlReader& reader, int& value) {
+  double ratio = 0;
+  read_percent(reader, ratio);
+  if (!reader.clean()) return;
+  const double percent = std::round(ratio * 100);
+  if (std::abs(percent - ratio * 100) > 1e-9) {
+    reader.problem("expected a whole percentage such as 5%, got '" + reader.node().text + "'");
+    return;
+  }
+  value = static_cast<int>(percent);
+}
+
 void read_path(YamlReader& reader, std::string& value) {
   std::string name;
   read_yaml(reader, name);

@@ -343,6 +343,7 @@ void read_yaml(YamlReader& reader, const YamlField<T>& field) {
 namespace detail {
 void read_size(YamlReader& reader, std::uint64_t& value, std::uint64_t max);
 void read_percent(YamlReader& reader, double& value);
+void read_whole_percent(YamlReader& reader, int& value);
 void read_path(YamlReader& reader, std::string& value);
 }  // namespace detail
 
@@ -359,6 +360,11 @@ YamlField<T> as_size(T& bytes) {
 // 5%, as 0.05
 inline YamlField<double> as_percent(double& ratio) {
   return {ratio, detail::read_percent};
+}
+
+// 5%, as 5
+inline YamlField<int> as_percent(int& percent) {
+  return {percent, detail::read_whole_percent};
 }
 
 // A file, named from the folder of the file that names it (an option's value: from where one is).
@@ -425,6 +431,10 @@ inline constexpr auto positive = [](const auto& value) -> std::string {
 
 inline constexpr auto not_empty = [](const auto& value) -> std::string {
   return value.empty() ? "must not be empty" : "";
+};
+
+inline constexpr auto starts_with_slash = [](const std::string& path) -> std::string {
+  return path.starts_with('/') ? "" : "must begin with /, got '" + path + "'";
 };
 
 }  // namespace gatedrill::gateway

@@ -1,0 +1,56 @@
+# A thin front: the build is CMake's (CMakePresets.json), packages are packages/install's.
+#
+#   make            the release binary, build/release/gatedrill
+#   make drill      plays the rolling upgrade incident; CAPTURE=some.pcapng takes its traffic
+#   make test       builds with warnings as errors and runs every test
+#   make bench      processor time per proxied request beside nginx and HAProxy
+#   make install    to PREFIX (default /usr/local), below DESTDIR
+#   make format     formats the C++ sources
+#
+# Each installs the Debian packages that it misses; PACKAGES=present leaves that to you.
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+DRILL ?= scenarios/drills/inc-1-rolling-upgrade.yaml
+OUT ?= drill-out
+GATEDRILL := build/release/gatedrill
+
+need = $(if $(filter present,$(PACKAGES)),@true,@packages/install $(1))
+
+.PHONY: release drill test bench install format clean
+
+release:
+	$(call need,build)
+	@mkdir -p build
+	@cmake --preset release > build/release.log 2>&1 || { cat build/release.log; exit 1; }
+	@cmake --build --preset release --target gatedrill -j $(JOBS)
+
+drill: release
+	$(call need,drill)
+	@set -e; settings=(); \
+	if [ -n "$(CAPTURE)" ]; then \
+	  folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	  $(GATEDRILL) capture -r "$(CAPTURE)" -o "$$folder/traffic.db"; \
+	  settings=(--set "traffic.recording=$$folder/traffic.db"); \
+	fi; \
+	$(GATEDRILL) run $(DRILL) --out $(OUT) "$${settings[@]}"
+
+test:
+	$(call need,build drill test)
+	@cmake --preset dev
+	@cmake --build --preset dev -j $(JOBS)
+	@ctest --preset dev -j $(JOBS)
+
+bench: release
+	$(call need,drill bench)
+	@bench/run
+
+install: release
+	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"
+
+format:
+	$(call need,format)
+	@git ls-files '*.cpp' '*.hpp' | xargs clang-format -i
+
+clean:
+	@rm -rf build $(OUT)

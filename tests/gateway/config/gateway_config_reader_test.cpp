@@ -1,0 +1,247 @@
+#include "gateway/config/gateway_config_reader.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gatedrill::gateway {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+
+constexpr const char* kSmallest = R"(listen: 127.0.0.1:8080
+upstreams:
+  shop:
+    endpoints: [127.0.0.1:9001]
+routes:
+  - match: { path_prefix: / }
+    upstream: shop
+)";
+
+struct Loaded {
+  GatewayConfig config;
+  std::string problems;
+};
+
+Loaded load(std::string_view text, const std::vector<std::string>& assignments = {}) {
+  YamlDocument document = YamlDocument::from_text(text, "gateway.yaml");
+  for (const std::string& assignment : assignments)
+    document.set(assignment);
+  Loaded loaded;
+  document.read(loaded.config);
+  loaded.problems = to_string(document.problems());
+  return loaded;
+}
+
+// What is said about a change of the smallest configuration, without the place.
+std::string problem_of(const std::string& assignment) {
+  const std::string text = load(kSmallest, {assignment}).problems;
+  const std::string place = "--set " + assignment + ": ";
+  return text.starts_with(place) ? text.substr(place.size()) : text;
+}
+
+TEST(GatewayConfig, OfTheSmallestFileHasADefaultForEverythingElse) {
+  const Loaded loaded = load(kSmallest);
+  EXPECT_EQ(loaded.problems, "");
+  EXPECT_EQ(loaded.config.listen, (Address{"127.0.0.1", 8080}));
+  ASSERT_EQ(loaded.config.routes.size(), 1U);
+  EXPECT_EQ(loaded.config.routes[0].timeouts, TimeoutConfig{});
+  EXPECT_EQ(loaded.config.routes[0].retry, RetryConfig{});
+  ASSERT_EQ(loaded.config.upstreams.size(), 1U);
+  UpstreamConfig shop;
+  shop.name = "shop";
+  shop.endpoints = {"127.0.0.1:9001"};
+  shop.endpoint_names = {"127.0.0.1:9001"};
+  EXPECT_EQ(loaded.config.upstreams[0], shop);
+  EXPECT_EQ(summary(loaded.config),
+            "listens on 127.0.0.1:8080; 1 route to 1 upstream (1 endpoint)");
+}
+
+TEST(GatewayConfig, ReadsEverySetting) {
+  const Loaded loaded = load(R"(
+listen: '[::1]:0'
+threads: 2
+drain_timeout: 20s
+replay_buffer: 16KiB
+client:
+  {header_timeout: 1s, body_timeout: 2s, keep_alive: 3s, max_requests: 4, max_header: 5KiB,
+   max_header_line: 6KiB, max_header_fields: 7, max_uri: 8KiB, max_body: 9MB}
+timeouts: {connect: 100ms, response: 1s}
+retry: {max_retries: 2}
+upstreams:
+  shop:
+    endpoints: [127.0.0.1:9001, {address: 'shop-2:9002', name: green}]
+    max_requests: 10
+    load_balancer: {panic: 0%}
+    breaker:
+      {mode: all, window: 2s, min_calls: 3, failure_rate: 40%, consecutive_failures: 5, slow_call: 6s,
+       slow_rate: 70%, open: 8s, open_max: 9s, probes: 10, successes_needed: 9, probe_timeout: 12s}
+    health:
+      {path: /ready, interval: 1s, timeout: 2s, fall: 3, rise: 4, fast_interval: 5s,
+       down_interval: 6s, jitter: 7%}
+    pool: {max_idle: 1, max_connections: 2, idle_timeout: 3s, max_age: 4s, max_requests: 5}
+    retry_budget: {percent: 20%, min_concurrent: 1, burst: 2}
+  bank: {endpoints: ['127.0.0.1:9003'], breaker: off, health: {enabled: false}, pool: off}
+routes:
+  - name: buy
+    match: {host: shop.example, path_prefix: /buy}
+    upstream: shop
+    strip_prefix: /buy
+    timeouts: {response: 5s, idle: 6s, total: 7s}
+    retry:
+      {on_connect: true, on_stale_reuse: false, on_reset: true, on_timeout: true, idempotency_key_header: Idempotency-Key, backoff: 1ms,
+       backoff_max: 2ms}
+    limits: {rate: 30/m, burst: 5}
+  - {match: {path_prefix: /}, upstream: bank, retry: off}
+)");
+  ASSERT_EQ(loaded.problems, "");
+  const GatewayConfig& config = loaded.config;
+  EXPECT_EQ(config.listen, (Address{"::1", 0}));
+  EXPECT_EQ(config.threads, 2);
+  EXPECT_EQ(config.drain_timeout, Duration{20s});
+  EXPECT_EQ(config.replay_buffer, 16384U);
+  EXPECT_EQ(config.client.header_timeout, Duration{1s});
+  EXPECT_EQ(config.client.body_timeout, Duration{2s});
+  EXPECT_EQ(config.client.keep_alive, Duration{3s});
+  EXPECT_EQ(config.client.max_requests, 4);
+  EXPECT_EQ(config.client.head.head_bytes, 5120U);
+  EXPECT_EQ(config.client.head.line_bytes, 6144U);
+  EXPECT_EQ(config.client.head.fields, 7U);
+  EXPECT_EQ(config.client.head.target_bytes, 8192U);
+  EXPECT_EQ(config.client.body_bytes, 9'000'000U);
+
+  ASSERT_NE(config.upstream("shop"), nullptr);
+  const UpstreamConfig& shop = *config.upstream("shop");
+  EXPECT_THAT(shop.endpoints, ElementsAre("127.0.0.1:9001", "shop-2:9002"));
+  EXPECT_THAT(shop.endpoint_names, ElementsAre("127.0.0.1:9001", "green"));
+  EXPECT_EQ(shop.max_requests, 10);
+  EXPECT_EQ(shop.load_balancer.panic_percent, 0);
+  EXPECT_EQ(shop.breaker, (CircuitBreaker::Config{true, CircuitBreaker::Mode::all, 2s, 3, 40, 5, 6s,
+                                                  70, 8s, 9s, 10, 9, 12s}));
+  EXPECT_EQ(shop.health, (Health::Config{true, "/ready", 1s, 2s, 3, 4, 5s, 6s, 7}));
+  EXPECT_EQ(shop.pool, (Pool::Config{true, 1, 2, 3s, 4s, 5}));
+  EXPECT_EQ(shop.retry_budget, (RetryBudget::Config{20, 1, 2}));
+  const UpstreamConfig& bank = *config.upstream("bank");
+  EXPECT_FALSE(bank.breaker.enabled || bank.health.enabled || bank.pool.enabled);
+
+  ASSERT_EQ(config.routes.size(), 2U);
+  const RouteConfig& buy = config.routes[0];
+  EXPECT_EQ(buy.name, "buy");
+  EXPECT_EQ(buy.match, (RouteConfig::Match{"shop.example", "/buy"}));
+  EXPECT_EQ(buy.strip_prefix, "/buy");
+  EXPECT_EQ(buy.timeouts, (TimeoutConfig{100ms, 5s, 6s, 7s})) << "connect is that of the top";
+  EXPECT_EQ(buy.retry, (RetryConfig{2, true, false, true, true, "Idempotency-Key", 1ms, 2ms}));
+  EXPECT_EQ(buy.rate_limit, (TokenBucket::Config{30, 1min, 5}));
+  EXPECT_EQ(config.routes[1].timeouts.response, Duration{1s});
+  EXPECT_EQ(config.routes[1].retry.max_retries, 0);
+  EXPECT_FALSE(config.routes[1].retry.on_stale_reuse);
+}
+
+TEST(GatewayConfig, NamesWhatIsMissingOrUnknownAllAtOnce) {
+  EXPECT_EQ(
+      load("listne: 127.0.0.1:80\n"
+           "upstreams: {shop: {endpoints: []}}\n"
+           "routes:\n"
+           "  - {upstream: shpo, timeout: 1s}\n")
+          .problems,
+      "gateway.yaml:1:1: listen: is required\n"
+      "gateway.yaml:1:1: listne: is not a known setting; did you mean listen?\n"
+      "gateway.yaml:2:31: upstreams.shop.endpoints: needs at least one address\n"
+      "gateway.yaml:4:16: routes[0].upstream: there is no upstream 'shpo'; did you mean shop?\n"
+      "gateway.yaml:4:22: routes[0].timeout: is not a known setting; did you mean timeouts?");
+}
+
+TEST(GatewayConfig, RefusesWhatCannotBeMeant) {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"upstreams.shop.endpoints=[a:1, a:1]", "upstreams.shop.endpoints[1]: is listed twice: a:1"},
+      {"upstreams.shop.endpoints=[a:0]",
+       "upstreams.shop.endpoints[0]: needs a port to connect to, got 0"},
+      {"upstreams.shop.endpoints=[{name: x}]", "upstreams.shop.endpoints[0].address: is required"},
+      {"upstreams.shop.breaker.open=2m",
+       "upstreams.shop.breaker.open_max: cannot be shorter than open (2m)"},
+      {"upstreams.shop.breaker.probes=2",
+       "upstreams.shop.breaker.successes_needed: cannot be more than probes (2): the breaker could "
+       "never close"},
+      {"upstreams.shop.breaker.failure_rate=0.5",
+       "upstreams.shop.breaker.failure_rate: expected a percentage such as 5%, got '0.5'"},
+      {"upstreams.shop.breaker.failure_rate=0.5%",
+       "upstreams.shop.breaker.failure_rate: expected a whole percentage such as 5%, got '0.5%'"},
+      {"upstreams.shop.breaker=false",
+       "upstreams.shop.breaker: expected a mapping (key: value) or off, got 'false'"},
+      {"upstreams.shop.health.path=ready",
+       "upstreams.shop.health.path: must begin with /, got 'ready'"},
+      {"upstreams.shop.pool.idle_timeout=0",
+       "upstreams.shop.pool.idle_timeout: must be more than 0"},
+      {"routes[0].retry.max_retries=9", "routes[0].retry.max_retries: must be from 0 to 5, got 9"},
+      {"routes[0].retry.on_stale=false",
+       "routes[0].retry.on_stale: is not a known setting; did you mean on_stale_reuse?"},
+      {"routes[0].retry.backoff=1s",
+       "routes[0].retry.backoff_max: cannot be shorter than backoff (1s)"},
+      {"routes[0].limits={burst: 3}", "routes[0].limits.burst: means nothing without a rate"},
+      {"routes[0].match.host='a:80'",
+       "routes[0].match.host: expected a host name without scheme or port, got 'a:80'"},
+      {"routes=[]", "routes: needs at least one route"},
+      {"upstreams={}", "upstreams: needs at least one upstream"},
+      {"routes=[{upstream: shop}, {upstream: shop}]",
+       "routes[1]: is never taken: routes[0] matches the same requests"},
+      {"routes=[{upstream: shop, name: a}, {upstream: shop, name: a, match: {path_prefix: /x}}]",
+       "routes[1]: has the same name as routes[0]: a"},
+      {"threads=0", "threads: must be from 1 to 256, got 0"},
+      {"client.max_uri=0", "client.max_uri: must be more than 0"},
+  };
+  for (const auto& [assignment, text] : rows)
+    EXPECT_EQ(problem_of(assignment), text) << assignment;
+}
+
+TEST(GatewayConfig, IsReadOverABase) {
+  GatewayConfig config = load(kSmallest, {"upstreams.shop.max_requests=7"}).config;
+  YamlDocument variant = YamlDocument::from_text(
+      "listen: 127.0.0.1:8081\nupstreams: {shop: {pool: {idle_timeout: 4s}}}\n"
+      "routes: [{upstream: shop}]\n",
+      "fixed.yaml");
+  variant.read(config);
+  EXPECT_EQ(to_string(variant.problems()), "");
+  ASSERT_EQ(config.upstreams.size(), 1U);
+  EXPECT_EQ(config.upstreams[0].max_requests, 7);
+  EXPECT_EQ(config.upstreams[0].pool.idle_timeout, Duration{4s});
+  EXPECT_THAT(config.upstreams[0].endpoints, ElementsAre("127.0.0.1:9001"));
+}
+
+TEST(Explanation, SaysWhatHoldsForARouteAndWhy) {
+  const Loaded loaded =
+      load(kSmallest, {"routes[0].timeouts={response: 10s, total: 5s}",
+                       "upstreams.shop.health={path: /ready}", "routes[0].limits={rate: 100/s}"});
+  ASSERT_EQ(loaded.problems, "");
+  EXPECT_EQ(
+      explanation(loaded.config),
+      "route / to upstream shop\n"
+      "  connect   1s\n"
+      "  response  10s     total ends it first, after 5s\n"
+      "  idle      15s     between two reads of the answer's body\n"
+      "  total     5s      to the answer's head, retries and back-off included\n"
+      "  retry     once    on connect, stale_reuse; a stale connection is not counted\n"
+      "  limit     100/s   at most 100 at once\n"
+      "  breaker   opens   for 5s after 50% of at least 20 calls in 5s or 10 failures in a row\n"
+      "  health    checked /ready every 5s; a dead endpoint is out after at most 13s\n"
+      "  pool      50s     idle at most; must be less than the upstream's own keep-alive "
+      "timeout\n");
+}
+
+TEST(Explanation, SaysWhatIsOff) {
+  const Loaded loaded = load(
+      kSmallest, {"upstreams.shop.breaker=off", "upstreams.shop.pool=off", "routes[0].retry=off"});
+  ASSERT_EQ(loaded.problems, "");
+  EXPECT_EQ(explanation(loaded.config),
+            "route / to upstream shop\n"
+            "  connect   1s\n"
+            "  response  3s\n"
+            "  idle      15s     between two reads of the answer's body\n"
+            "  total     5s      to the answer's head, retries and back-off included\n"
+            "  retry     off\n"
+            "  breaker   off\n"
+            "  health    off\n"
+            "  pool      off     a new connection for every request\n");
+}
+
+}  // namespace
+}  // namespace gatedrill::gateway
