@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gateway/core/result.hpp"
@@ -15,42 +16,96 @@
 
 namespace gatedrill::replay {
 
+// Members are initialised one by one so that designated initialisers may leave any out.
 struct RecordedField {
-  std::string name;
-  std::string value;
+  std::string name{};
+  std::string value{};
+
+  bool operator==(const RecordedField&) const = default;
 };
+
+// The value of the first field of that name, in any case; empty if there is none.
+[[nodiscard]] std::string_view value_of(const std::vector<RecordedField>& fields,
+                                        std::string_view name);
 
 // Bodies are after de-chunking; their content coding is kept as it was on the wire.
 struct RecordedRequest {
-  std::string method;
-  std::string target;                 // as sent
-  std::string version;                // "HTTP/1.1"
-  std::vector<RecordedField> fields;  // in order
-  std::string body;
+  std::string method{};
+  std::string target{};                 // as sent
+  std::string version{};                // "HTTP/1.1"
+  std::vector<RecordedField> fields{};  // in order
+  std::string body{};
   bool complete = true;
+  bool redacted = false;  // a secret in it was replaced
+  std::string defects{};  // what is wrong with it, as in "bare_lf,length_and_coding"
+
+  bool operator==(const RecordedRequest&) const = default;
 };
 
 struct RecordedResponse {
   int status = 0;
-  std::string reason;
-  std::string version;
-  std::vector<RecordedField> fields;
-  std::string body;
+  std::string reason{};
+  std::string version{};
+  std::vector<RecordedField> fields{};
+  std::string body{};
   bool complete = true;
+  bool redacted = false;
+  std::string defects{};
+
+  bool operator==(const RecordedResponse&) const = default;
 };
 
 // One request with its answer; either may be missing, not both.
 struct RecordedExchange {
   std::int64_t id = 0;
-  UnixTime at;  // first byte of the request, or of the answer where the request was not seen
+  UnixTime at{};  // first byte of the request, or of the answer where the request was not seen
   std::int64_t connection = 0;
-  std::string client;    // "10.0.0.1:5678"
-  std::string server;    // "10.0.0.2:80"
-  std::string protocol;  // "http/1.0", "http/1.1", "h2"
-  std::string host;      // as requested, without port defaults added; may be empty
-  std::optional<RecordedRequest> request;
-  std::optional<RecordedResponse> response;
-  std::optional<Duration> latency;  // first request byte to last answer byte
+  std::string client{};    // "10.0.0.1:5678"
+  std::string server{};    // "10.0.0.2:80"
+  std::string protocol{};  // "http/1.0", "http/1.1", "h2"
+  std::string host{};      // as requested, without port defaults added; may be empty
+  std::optional<RecordedRequest> request{};
+  std::optional<RecordedResponse> response{};
+  std::optional<Duration> latency{};  // first request byte to last answer byte
+  std::vector<int> informational{};   // the 1xx answers before the final one, in order
+  bool tunnel = false;  // the connection became something else after it (CONNECT, 101)
+
+  bool operator==(const RecordedExchange&) const = default;
+};
+
+struct RecordedConnection {
+  std::int64_t connection = 0;
+  std::string client{};
+  std::string server{};
+  std::optional<UnixTime> opened{};  // of the SYN; absent where the capture began later
+  std::optional<UnixTime> closed{};
+  std::string closed_by{};   // "client", "server", or empty
+  std::string how = "open";  // "fin", "rst", "timeout", "open"
+  std::optional<Duration> idle_before_close{};
+  std::uint64_t gap_bytes = 0;
+
+  bool operator==(const RecordedConnection&) const = default;
+};
+
+// Bytes or messages that should be in the recording and are not, or are not whole.
+struct RecordedLoss {
+  UnixTime at{};
+  std::int64_t connection = 0;  // 0: not of one connection
+  std::string direction{};      // "request", "response", or empty
+  std::string reason{};
+  std::uint64_t bytes = 0;
+
+  bool operator==(const RecordedLoss&) const = default;
+};
+
+// One line of the account of everything that was seen.
+struct LedgerLine {
+  std::string what{};
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::string note{};
+
+  bool operator==(const LedgerLine&) const = default;
 };
 
 // Reads a recording. Not thread-safe; the file may be read by many at once.
@@ -66,6 +121,13 @@ class Recording {
   // Every exchange in the order of its time, ties by id. The callback returns false to stop.
   Result<void> for_each(const std::function<bool(const RecordedExchange&)>& use) const;
   Result<std::vector<RecordedExchange>> read_all() const;
+
+  // Nothing if no exchange has that id.
+  Result<std::optional<RecordedExchange>> find(std::int64_t id) const;
+
+  Result<std::vector<RecordedConnection>> connections() const;
+  Result<std::vector<RecordedLoss>> losses() const;
+  Result<std::vector<LedgerLine>> ledger() const;
 
  private:
   struct State;

@@ -21,6 +21,8 @@ class FixedText {
     std::copy_n(text.data(), size_, bytes_.data());
   }
 
+  FixedText(const char* text)  // NOLINT(google-explicit-constructor)
+      : FixedText(std::string_view(text)) {}
   [[nodiscard]] std::string_view view() const { return {bytes_.data(), size_}; }
 
   [[nodiscard]] bool empty() const { return size_ == 0; }

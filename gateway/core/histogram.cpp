@@ -55,6 +55,24 @@ void Histogram::merge(const Histogram& other) {
   max_ = std::max(max_, other.max_);
 }
 
+Histogram Histogram::from_counts(std::span<const std::uint64_t> counts) {
+  Histogram histogram;
+  counts = counts.first(std::min(counts.size(), index_of(kHighestMicros) + 1));
+  while (!counts.empty() && counts.back() == 0) counts = counts.first(counts.size() - 1);
+  histogram.counts_.assign(counts.begin(), counts.end());
+  for (const std::uint64_t count : counts) histogram.total_ += count;
+  if (!counts.empty()) {
+    histogram.max_ = Duration{std::chrono::microseconds{highest_at(counts.size() - 1)}};
+  }
+  return histogram;
+}
+
+Histogram Histogram::from_counts(std::span<const std::uint64_t> counts, Duration max) {
+  Histogram histogram = from_counts(counts);
+  histogram.max_ = max;
+  return histogram;
+}
+
 Duration Histogram::at_quantile(double quantile) const {
   if (total_ == 0) return Duration{0};
   const auto wanted = std::clamp<std::uint64_t>(

@@ -16,6 +16,11 @@ class Histogram {
   void record(Duration value, std::uint64_t count = 1);
   void merge(const Histogram& other);
 
+  // From counts by index, as counts() gives them; more than an hour's are cut. The maximum, if not
+  // known better, is the highest value of the last used bucket.
+  static Histogram from_counts(std::span<const std::uint64_t> counts);
+  static Histogram from_counts(std::span<const std::uint64_t> counts, Duration max);
+
   [[nodiscard]] std::uint64_t count() const { return total_; }
 
   // The smallest bucket's highest value such that at least quantile * count values are at or below

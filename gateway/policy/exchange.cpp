@@ -75,6 +75,8 @@ Deadline Exchange::deadline(Phase phase, TimePoint now) const {
     case Phase::connect:
       deadline = {now + timeouts.connect, Cause::connect_timeout};
       break;
+    case Phase::request:
+      break;
     case Phase::response:
       deadline = {now + timeouts.response, Cause::response_timeout};
       break;
@@ -190,14 +192,25 @@ Step Exchange::on_response_end(TimePoint now,
   return finish(now, cause, done);
 }
 
+// Ends the current attempt, if there is one, through no fault of the upstream's.
+void Exchange::drop_attempt(TimePoint now, Cause cause) {
+  if (!attempt_open_) return;
+  attempt_open_ = false;
+  pools_->pool(endpoint_).closed(connection_);
+  end_attempt(now, cause, status_);
+}
+
 Step Exchange::on_client_gone(TimePoint now) {
-  if (attempt_open_) {
-    attempt_open_ = false;
-    pools_->pool(endpoint_).closed(connection_);
-    end_attempt(now, Cause::client_closed, status_);
-  }
+  drop_attempt(now, Cause::client_closed);
   status_ = local_status(Cause::client_closed);
   return finish(now, Cause::client_closed, Done{false, true});
+}
+
+Step Exchange::on_request_failed(TimePoint now, Cause cause) {
+  const bool answer_begun = attempt_open_ && status_ != 0;
+  drop_attempt(now, cause);
+  if (answer_begun) return finish(now, cause, Done{false, true});
+  return reply(now, cause);
 }
 
 Step Exchange::reply(TimePoint now, Cause cause, Duration retry_after) {

@@ -7,7 +7,7 @@
 //     │       └─────────────────────────┼──────────────────────┘
 //     │                                 ├─► LocalReply ─► on_reply_sent ─► Done
 //     └─────────────────────────────────┘
-//   on_client_gone ─► Done, at any time
+//   on_client_gone ─► Done, on_request_failed ─► LocalReply | Done, at any time
 //
 // A step is valid until the next event. After every event the driver publishes the upstream's
 // transitions and closes the connections that pools evicted. At Done, `report` publishes the
@@ -64,7 +64,8 @@ struct Done {
 
 using Step = std::variant<Send, Forward, Wait, LocalReply, Done>;
 
-enum class Phase { connect, response, body };
+// `request` is while the client still sends its body: only the total timeout counts then.
+enum class Phase { connect, request, response, body };
 
 struct Deadline {
   TimePoint at = kNever;
@@ -100,6 +101,10 @@ class Exchange {
   Step on_waited(TimePoint now);
   Step on_reply_sent(TimePoint now);
   Step on_client_gone(TimePoint now);
+  // The request cannot go on, and no upstream is to blame: Cause::client_body_timeout,
+  // request_body_too_large, malformed_request (its body's framing), draining. Not counted by the
+  // breaker, not retried. Answered unless the answer has begun.
+  Step on_request_failed(TimePoint now, Cause cause);
 
   // The request's bytes are no longer in the replay buffer: it cannot be sent again.
   void on_body_not_replayable() { request_.facts.body_replayable = false; }
@@ -129,6 +134,7 @@ class Exchange {
   Step finish(TimePoint now, Cause cause, Done done);
   Step retry(TimePoint now, const RetryVerdict& verdict);
   void end_attempt(TimePoint now, Cause cause, int status);
+  void drop_attempt(TimePoint now, Cause cause);
   void record_breaker(TimePoint now, bool success, Duration latency);
   void cancel_breaker(TimePoint now);
   void release(TimePoint now);

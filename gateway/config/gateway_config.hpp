@@ -1,0 +1,47 @@
+// Everything a gateway is told: where it listens, its upstreams and routes, and how it treats its
+// clients. Plain values with usable defaults (gateway reference, column "gatedrill"); the YAML form
+// is read by read_gateway_config.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gateway/core/time.hpp"
+#include "gateway/http/h1/head_parser.hpp"
+#include "gateway/policy/router.hpp"
+#include "gateway/policy/upstream.hpp"
+
+namespace gatedrill::gateway {
+
+// The client's side of a connection.
+struct ClientConfig {
+  // From a request's first byte to the end of its head, absolute: slow headers end in 408.
+  Duration header_timeout = std::chrono::seconds{10};
+  // Between two reads of a request's body (408), and between two writes of an answer.
+  Duration body_timeout = std::chrono::seconds{15};
+  // Between the end of an answer and the next request: closed without a word.
+  Duration keep_alive = std::chrono::seconds{60};
+  int requests_max = 1000;  // on one connection; 0: no limit
+  int connections_max = 0;  // at once; 0: no limit but the process's
+  std::uint64_t body_bytes_max = std::uint64_t{10} * 1024 * 1024;  // 0: no limit
+  http::h1::HeadLimits head;                                       // 431, 414
+  // Addresses of the proxies whose X-Forwarded-* fields are believed; everyone else's are dropped.
+  std::vector<std::string> trusted_proxies;
+};
+
+struct GatewayConfig {
+  std::string name = "gateway";                          // in events and in Via
+  std::vector<std::string> listen = {"127.0.0.1:8080"};  // "address:port"; port 0: any free one
+  std::vector<UpstreamConfig> upstreams;
+  std::vector<RouteConfig> routes;  // each names one of the upstreams
+  ClientConfig client;
+  http::h1::HeadLimits response_head;                 // beyond it: response_header_too_large
+  std::uint32_t replay_buffer_bytes = 64 * 1024;      // a longer request body is not sent twice
+  bool cause_header = false;                          // x-gatedrill-cause on answers of our own
+  Duration drain_timeout = std::chrono::seconds{10};  // running requests may take that long to end
+  // One row in run.db stands for that many ok requests; others always have a row each.
+  std::uint32_t sample_ok = 1;
+};
+
+}  // namespace gatedrill::gateway

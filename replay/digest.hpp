@@ -1,0 +1,52 @@
+// Hashes of bodies and pseudonyms of secrets, by OpenSSL. Private to replay.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+struct evp_md_ctx_st;
+struct evp_md_st;
+struct evp_mac_ctx_st;
+
+namespace gatedrill::replay {
+
+// One algorithm, set up once. Not thread-safe.
+class Digest {
+ public:
+  static Digest sha1() { return Digest("SHA1"); }
+
+  static Digest sha256() { return Digest("SHA256"); }
+
+  // The raw bytes of the hash (20 or 32).
+  [[nodiscard]] std::string of(std::string_view bytes);
+
+ private:
+  explicit Digest(const char* algorithm);
+
+  struct Free {
+    void operator()(evp_md_ctx_st* context) const;
+    void operator()(evp_md_st* algorithm) const;
+  };
+
+  std::unique_ptr<evp_md_st, Free> algorithm_;
+  std::unique_ptr<evp_md_ctx_st, Free> context_;
+};
+
+// HMAC-SHA-256 under a random key that exists only as long as this object. Not thread-safe.
+class KeyedDigest {
+ public:
+  KeyedDigest();
+  [[nodiscard]] std::string of(std::string_view bytes);  // 32 bytes
+
+ private:
+  struct Free {
+    void operator()(evp_mac_ctx_st* context) const;
+  };
+
+  std::unique_ptr<evp_mac_ctx_st, Free> context_;
+};
+
+[[nodiscard]] std::string to_hex(std::string_view bytes);
+
+}  // namespace gatedrill::replay

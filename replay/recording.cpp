@@ -1,0 +1,262 @@
+#include "replay/recording.hpp"
+
+#include <string_view>
+
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "gateway/http/head.hpp"
+#include "replay/database.hpp"
+#include "replay/recording_schema.hpp"
+
+namespace gatedrill::replay {
+namespace {
+
+constexpr std::string_view kSelectExchanges = R"sql(
+SELECT e.id, e.at_ns, e.connection, c.client, c.server, e.protocol, e.host, e.latency_ns, e.tunnel,
+       e.informational,
+       e.method, e.target, e.request_version, e.request_fields, e.request_body, e.request_complete,
+       e.request_redacted, e.request_defects,
+       e.status, e.reason, e.response_version, e.response_fields, e.response_body,
+       e.response_complete, e.response_redacted, e.response_defects
+FROM t_exchanges e LEFT JOIN t_connections c USING (connection)
+)sql";
+constexpr int kMethodColumn = 10;
+constexpr int kStatusColumn = 18;
+
+constexpr std::string_view kSelectBody =
+    "SELECT bytes, packing, content FROM t_bodies WHERE body = ?1";
+
+std::vector<int> split_numbers(std::string_view text) {
+  std::vector<int> numbers;
+  for (bool fresh = true; const char c : text) {
+    if (c == ',') {
+      fresh = true;
+      continue;
+    }
+    if (fresh) numbers.push_back(0);
+    fresh = false;
+    numbers.back() = numbers.back() * 10 + (c - '0');
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::string_view value_of(const std::vector<RecordedField>& fields, std::string_view name) {
+  for (const RecordedField& field : fields) {
+    if (http::equals_ignoring_case(field.name, name)) return field.value;
+  }
+  return {};
+}
+
+struct Recording::State {
+  std::string path;
+  Database database;
+  mutable Statement body;
+
+  Result<std::string> read_body(std::int64_t row) const;
+  Result<RecordedExchange> read_exchange(const Statement& row) const;
+  template <class Message>
+  Result<void> read_message(const Statement& row, int first, Message& message) const;
+};
+
+Result<Recording> Recording::open(const std::string& path) {
+  struct stat status {};
+
+  if (stat(path.c_str(), &status) != 0) {
+    return outside_error(path + ": there is no such file; make one with gatedrill capture");
+  }
+  if (S_ISDIR(status.st_mode)) return usage_error(path + ": is a directory, not a recording");
+  if (access(path.c_str(), R_OK) != 0) {
+    return outside_error(path + ": cannot be read; check its permissions");
+  }
+  auto database = Database::open(path, Database::Mode::read);
+  if (!database) return database.error();
+  const auto application = database->pragma("application_id");
+  const auto version = database->pragma("user_version");
+  if (!application || !version) {
+    return usage_error(path + ": is not a recording (traffic.db); make one with gatedrill capture");
+  }
+  if (*application != kRecordingApplicationId) {
+    return usage_error(path + ": is not a recording (traffic.db); make one with gatedrill capture");
+  }
+  if (*version != kRecordingVersion) {
+    return usage_error(path + ": is a recording of format " + std::to_string(*version) +
+                       ", and this gatedrill reads format " + std::to_string(kRecordingVersion));
+  }
+  const auto pages = database->pragma("page_count");
+  const auto page_bytes = database->pragma("page_size");
+  if (!pages || !page_bytes || status.st_size < *pages * *page_bytes) {
+    return usage_error(path + ": is damaged: its end is missing; copy or make it again");
+  }
+  auto body = database->prepare(kSelectBody);
+  if (!body) return body.error();
+  return Recording(std::make_unique<State>(State{path, std::move(*database), std::move(*body)}));
+}
+
+Recording::Recording(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Recording::Recording(Recording&&) noexcept = default;
+Recording& Recording::operator=(Recording&&) noexcept = default;
+Recording::~Recording() = default;
+
+Result<std::string> Recording::State::read_body(std::int64_t row) const {
+  body.bind(1, row);
+  auto found = body.step();
+  if (!found) return found.error();
+  const Error damaged = usage_error(path + ": body " + std::to_string(row) + " is damaged");
+  if (!*found) return damaged;
+  const auto size = static_cast<std::size_t>(body.integer(0));
+  const std::string_view content = body.bytes(2);
+  std::string bytes;
+  if (body.bytes(1) == "none") {
+    bytes = content;
+  } else if (ZSTD_getFrameContentSize(content.data(), content.size()) == size) {
+    bytes.resize(size);
+    const std::size_t got =
+        ZSTD_decompress(bytes.data(), bytes.size(), content.data(), content.size());
+    if (got != size) bytes.clear();
+  }
+  body.reset();
+  if (bytes.size() != size) return damaged;
+  return bytes;
+}
+
+// The six columns that requests and responses share, from the version on.
+template <class Message>
+Result<void> Recording::State::read_message(const Statement& row,
+                                            int first,
+                                            Message& message) const {
+  message.version = row.text(first);
+  message.fields = decode_fields(row.bytes(first + 1));
+  if (!row.is_null(first + 2)) {
+    auto bytes = read_body(row.integer(first + 2));
+    if (!bytes) return bytes.error();
+    message.body = std::move(*bytes);
+  }
+  message.complete = row.integer(first + 3) != 0;
+  message.redacted = row.integer(first + 4) != 0;
+  message.defects = row.text(first + 5);
+  return {};
+}
+
+Result<RecordedExchange> Recording::State::read_exchange(const Statement& row) const {
+  RecordedExchange exchange;
+  exchange.id = row.integer(0);
+  exchange.at = UnixTime{row.integer(1)};
+  exchange.connection = row.integer(2);
+  exchange.client = row.text(3);
+  exchange.server = row.text(4);
+  exchange.protocol = row.text(5);
+  exchange.host = row.text(6);
+  if (!row.is_null(7)) exchange.latency = Duration{row.integer(7)};
+  exchange.tunnel = row.integer(8) != 0;
+  exchange.informational = split_numbers(row.bytes(9));
+  if (!row.is_null(kMethodColumn)) {
+    RecordedRequest& request = exchange.request.emplace();
+    request.method = row.text(kMethodColumn);
+    request.target = row.text(kMethodColumn + 1);
+    if (auto done = read_message(row, kMethodColumn + 2, request); !done) return done.error();
+  }
+  if (!row.is_null(kStatusColumn)) {
+    RecordedResponse& response = exchange.response.emplace();
+    response.status = static_cast<int>(row.integer(kStatusColumn));
+    response.reason = row.text(kStatusColumn + 1);
+    if (auto done = read_message(row, kStatusColumn + 2, response); !done) return done.error();
+  }
+  return exchange;
+}
+
+Result<void> Recording::for_each(const std::function<bool(const RecordedExchange&)>& use) const {
+  auto rows = state_->database.prepare(std::string(kSelectExchanges) + " ORDER BY e.at_ns, e.id");
+  if (!rows) return rows.error();
+  for (;;) {
+    auto row = rows->step();
+    if (!row) return row.error();
+    if (!*row) return {};
+    auto exchange = state_->read_exchange(*rows);
+    if (!exchange) return exchange.error();
+    if (!use(*exchange)) return {};
+  }
+}
+
+Result<std::vector<RecordedExchange>> Recording::read_all() const {
+  std::vector<RecordedExchange> all;
+  auto done = for_each([&](const RecordedExchange& exchange) {
+    all.push_back(exchange);
+    return true;
+  });
+  if (!done) return done.error();
+  return all;
+}
+
+Result<std::optional<RecordedExchange>> Recording::find(std::int64_t id) const {
+  auto rows = state_->database.prepare(std::string(kSelectExchanges) + " WHERE e.id = ?1");
+  if (!rows) return rows.error();
+  rows->bind(1, id);
+  auto row = rows->step();
+  if (!row) return row.error();
+  if (!*row) return std::optional<RecordedExchange>{};
+  auto exchange = state_->read_exchange(*rows);
+  if (!exchange) return exchange.error();
+  return std::optional<RecordedExchange>(std::move(*exchange));
+}
+
+Result<std::vector<RecordedConnection>> Recording::connections() const {
+  auto rows = state_->database.prepare(
+      "SELECT connection, client, server, opened_ns, closed_ns, closed_by, how, "
+      "idle_before_close_ns, gap_bytes FROM t_connections ORDER BY connection");
+  if (!rows) return rows.error();
+  std::vector<RecordedConnection> all;
+  for (;;) {
+    auto row = rows->step();
+    if (!row) return row.error();
+    if (!*row) return all;
+    RecordedConnection& connection = all.emplace_back();
+    connection.connection = rows->integer(0);
+    connection.client = rows->text(1);
+    connection.server = rows->text(2);
+    if (!rows->is_null(3)) connection.opened = UnixTime{rows->integer(3)};
+    if (!rows->is_null(4)) connection.closed = UnixTime{rows->integer(4)};
+    connection.closed_by = rows->text(5);
+    connection.how = rows->text(6);
+    if (!rows->is_null(7)) connection.idle_before_close = Duration{rows->integer(7)};
+    connection.gap_bytes = static_cast<std::uint64_t>(rows->integer(8));
+  }
+}
+
+Result<std::vector<RecordedLoss>> Recording::losses() const {
+  auto rows = state_->database.prepare(
+      "SELECT at_ns, connection, direction, reason, bytes FROM t_losses ORDER BY loss");
+  if (!rows) return rows.error();
+  std::vector<RecordedLoss> all;
+  for (;;) {
+    auto row = rows->step();
+    if (!row) return row.error();
+    if (!*row) return all;
+    RecordedLoss& loss = all.emplace_back();
+    loss.at = UnixTime{rows->integer(0)};
+    loss.connection = rows->integer(1);
+    loss.direction = rows->text(2);
+    loss.reason = rows->text(3);
+    loss.bytes = static_cast<std::uint64_t>(rows->integer(4));
+  }
+}
+
+Result<std::vector<LedgerLine>> Recording::ledger() const {
+  auto rows =
+      state_->database.prepare("SELECT what, count, bytes, note FROM t_ledger ORDER BY line");
+  if (!rows) return rows.error();
+  std::vector<LedgerLine> all;
+  for (;;) {
+    auto row = rows->step();
+    if (!row) return row.error();
+    if (!*row) return all;
+    all.push_back({rows->text(0), static_cast<std::uint64_t>(rows->integer(1)),
+                   static_cast<std::uint64_t>(rows->integer(2)), rows->text(3)});
+  }
+}
+
+}  // namespace gatedrill::replay

@@ -1,0 +1,129 @@
+#include "replay/recording_schema.hpp"
+
+namespace gatedrill::replay {
+
+const char* recording_tables() {
+  return R"sql(
+CREATE TABLE t_connections (
+  connection           INTEGER PRIMARY KEY,
+  client               TEXT NOT NULL,
+  server               TEXT NOT NULL,
+  opened_ns            INTEGER,
+  closed_ns            INTEGER,
+  closed_by            TEXT,
+  how                  TEXT NOT NULL DEFAULT 'open',
+  idle_before_close_ns INTEGER,
+  gap_bytes            INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE TABLE t_bodies (
+  body    INTEGER PRIMARY KEY,
+  bytes   INTEGER NOT NULL,
+  packing TEXT NOT NULL,
+  content BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE t_exchanges (
+  id                 INTEGER PRIMARY KEY,
+  at_ns              INTEGER NOT NULL,
+  connection         INTEGER NOT NULL,
+  protocol           TEXT NOT NULL,
+  host               TEXT NOT NULL,
+  latency_ns         INTEGER,
+  tunnel             INTEGER NOT NULL DEFAULT 0,
+  informational      TEXT,
+  method             TEXT,
+  target             TEXT,
+  request_version    TEXT,
+  request_fields     BLOB,
+  request_bytes      INTEGER,
+  request_body       INTEGER,
+  request_body_hash  BLOB,
+  request_complete   INTEGER,
+  request_redacted   INTEGER,
+  request_defects    TEXT,
+  status             INTEGER,
+  reason             TEXT,
+  response_version   TEXT,
+  response_fields    BLOB,
+  response_bytes     INTEGER,
+  response_body      INTEGER,
+  response_body_hash BLOB,
+  response_complete  INTEGER,
+  response_redacted  INTEGER,
+  response_defects   TEXT
+) STRICT;
+
+CREATE TABLE t_losses (
+  loss       INTEGER PRIMARY KEY,
+  at_ns      INTEGER NOT NULL,
+  connection INTEGER,
+  direction  TEXT,
+  reason     TEXT NOT NULL,
+  bytes      INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE t_ledger (
+  line  INTEGER PRIMARY KEY,
+  what  TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  note  TEXT NOT NULL
+) STRICT;
+)sql";
+}
+
+const char* recording_views() {
+  return R"sql(
+CREATE INDEX t_exchanges_by_time ON t_exchanges (at_ns);
+CREATE INDEX t_exchanges_by_connection ON t_exchanges (connection);
+
+CREATE VIEW exchanges AS
+SELECT e.id, e.at_ns, e.connection, c.client, c.server, e.protocol, e.method, e.host, e.target,
+       e.request_version, e.request_bytes,
+       nullif(lower(hex(e.request_body_hash)), '') AS request_body_sha1,
+       e.status, e.response_bytes,
+       nullif(lower(hex(e.response_body_hash)), '') AS response_body_sha1,
+       e.latency_ns / 1e6 AS latency_ms, e.request_complete, e.response_complete
+FROM t_exchanges e LEFT JOIN t_connections c USING (connection);
+
+CREATE VIEW connections AS
+SELECT connection, client, server, opened_ns, closed_ns, closed_by, how,
+       (SELECT count(*) FROM t_exchanges e WHERE e.connection = c.connection) AS exchanges,
+       idle_before_close_ns / 1e6 AS idle_before_close_ms, gap_bytes
+FROM t_connections c;
+
+CREATE VIEW ledger AS SELECT what, count, bytes, note FROM t_ledger ORDER BY line;
+
+CREATE VIEW losses AS SELECT at_ns, connection, direction, reason, bytes FROM t_losses;
+)sql";
+}
+
+std::string encode_fields(const std::vector<RecordedField>& fields) {
+  std::string text;
+  for (const RecordedField& field : fields) {
+    text.append(field.name).append(": ");
+    for (const char c : field.value)
+      text.push_back(c == '\n' ? ' ' : c);
+    text.push_back('\n');
+  }
+  return text;
+}
+
+std::vector<RecordedField> decode_fields(std::string_view text) {
+  std::vector<RecordedField> fields;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    const std::size_t colon = line.find(':');
+    RecordedField& field = fields.emplace_back();
+    field.name = line.substr(0, colon);
+    if (colon != std::string_view::npos && colon + 2 <= line.size()) {
+      field.value = line.substr(colon + 2);
+    }
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return fields;
+}
+
+}  // namespace gatedrill::replay

@@ -1,0 +1,274 @@
+#include "replay/recording.hpp"
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gateway/core/random.hpp"
+#include "replay/content_coding.hpp"
+#include "replay/recording_writer.hpp"
+
+namespace gatedrill::replay {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A folder of its own for each test, removed afterwards.
+class RecordingTest : public testing::Test {
+ protected:
+  RecordingTest() {
+    std::string pattern = testing::TempDir() + "recording-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+  }
+
+  ~RecordingTest() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
+
+  [[nodiscard]] std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_))
+      names.push_back(entry.path().filename());
+    return names;
+  }
+
+  fs::path folder_;
+};
+
+RecordedExchange exchange(std::int64_t at, const std::string& target, const std::string& body) {
+  RecordedExchange out;
+  out.at = UnixTime{at};
+  out.connection = 7;
+  out.client = "10.0.0.1:5000";
+  out.server = "10.0.0.2:80";
+  out.protocol = "http/1.1";
+  out.host = "shop";
+  out.request = RecordedRequest{.method = "GET",
+                                .target = target,
+                                .version = "HTTP/1.1",
+                                .fields = {{"Host", "shop"}, {"X-Empty", ""}, {"Accept", "a: b"}},
+                                .body = {}};
+  out.response = RecordedResponse{.status = 200,
+                                  .reason = "OK",
+                                  .version = "HTTP/1.1",
+                                  .fields = {{"Content-Type", "text/plain"}},
+                                  .body = body};
+  out.latency = Duration{1500};
+  return out;
+}
+
+Result<void> write(const std::string& path, const std::vector<RecordedExchange>& exchanges) {
+  auto writer = RecordingWriter::create(path, {});
+  if (!writer) return writer.error();
+  for (const RecordedExchange& one : exchanges) {
+    if (auto added = writer->add(one); !added) return added.error();
+  }
+  return writer->finish({});
+}
+
+TEST_F(RecordingTest, GivesBackEveryPartOfAnExchange) {
+  RecordedExchange rich = exchange(5, "/a?b=1", std::string(5000, 'x'));
+  rich.id = 41;
+  rich.informational = {100, 103};
+  rich.tunnel = true;
+  rich.request->body = std::string("\0\1\2", 3);
+  rich.request->defects = "bare_lf";
+  rich.response->complete = false;
+  ASSERT_TRUE(write(path("t.db"), {rich}));
+  auto recording = Recording::open(path("t.db"));
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_THAT(recording->read_all().value(), ElementsAre(rich));
+  EXPECT_EQ(recording->find(41).value(), rich);
+  EXPECT_EQ(recording->find(42).value(), std::nullopt);
+}
+
+TEST_F(RecordingTest, KeepsRequestsAndAnswersThatStandAlone) {
+  RecordedExchange request_only = exchange(1, "/", "");
+  request_only.response.reset();
+  request_only.latency.reset();
+  request_only.id = 1;
+  RecordedExchange answer_only = exchange(2, "/", "tail");
+  answer_only.request.reset();
+  answer_only.latency.reset();
+  answer_only.id = 2;
+  ASSERT_TRUE(write(path("t.db"), {request_only, answer_only}));
+  EXPECT_THAT(Recording::open(path("t.db"))->read_all().value(),
+              ElementsAre(request_only, answer_only));
+}
+
+TEST_F(RecordingTest, ReadsInTheOrderOfTimeAndThenOfId) {
+  ASSERT_TRUE(write(path("t.db"), {exchange(30, "/c", ""), exchange(10, "/a", ""),
+                                   exchange(30, "/d", ""), exchange(20, "/b", "")}));
+  std::string order;
+  auto recording = Recording::open(path("t.db"));
+  ASSERT_TRUE(recording->for_each([&](const RecordedExchange& one) {
+    order += one.request->target;
+    return one.request->target != "/c";
+  }));
+  EXPECT_EQ(order, "/a/b/c");
+}
+
+TEST_F(RecordingTest, StoresEqualBodiesOnce) {
+  std::vector<RecordedExchange> many;
+  std::string body;
+  for (int i = 0; i < 50'000; ++i)
+    body.push_back(static_cast<char>((i * i * 31 + i / 7) % 251));
+  for (int i = 0; i < 100; ++i)
+    many.push_back(exchange(i, "/", body));
+  ASSERT_TRUE(write(path("t.db"), many));
+  EXPECT_LT(fs::file_size(path("t.db")), 250'000U);
+  EXPECT_EQ(Recording::open(path("t.db"))->read_all().value().back().response->body, body);
+}
+
+TEST_F(RecordingTest, ConnectionsLossesAndLedgerComeBack) {
+  RecordedConnection closed{.connection = 7,
+                            .client = "10.0.0.1:5000",
+                            .server = "10.0.0.2:80",
+                            .opened = UnixTime{1},
+                            .closed = UnixTime{9},
+                            .closed_by = "server",
+                            .how = "rst",
+                            .idle_before_close = Duration{3},
+                            .gap_bytes = 12};
+  const RecordedLoss loss{UnixTime{4}, 7, "response", "gap", 12};
+  const std::vector<LedgerLine> ledger = {{"packets", 10, 1000, "seen"}};
+  auto writer = RecordingWriter::create(path("t.db"), {});
+  ASSERT_TRUE(writer->add(exchange(5, "/", "b")));
+  ASSERT_TRUE(writer->add(closed));
+  ASSERT_TRUE(writer->add(loss));
+  ASSERT_TRUE(writer->finish(ledger));
+  auto recording = Recording::open(path("t.db"));
+  EXPECT_THAT(recording->connections().value(), ElementsAre(closed));
+  EXPECT_THAT(recording->losses().value(), ElementsAre(loss));
+  EXPECT_THAT(recording->ledger().value(), testing::Contains(ledger[0]));
+}
+
+TEST_F(RecordingTest, AConnectionWithoutAnEndIsOpen) {
+  ASSERT_TRUE(write(path("t.db"), {exchange(5, "/", "b")}));
+  const auto connections = Recording::open(path("t.db"))->connections().value();
+  ASSERT_EQ(connections.size(), 1U);
+  EXPECT_EQ(connections[0].how, "open");
+  EXPECT_EQ(connections[0].client, "10.0.0.1:5000");
+}
+
+TEST_F(RecordingTest, LeavesNothingWithoutFinish) {
+  {
+    auto writer = RecordingWriter::create(path("t.db"), {});
+    ASSERT_TRUE(writer->add(exchange(5, "/", "b")));
+    EXPECT_FALSE(fs::exists(path("t.db")));
+  }
+  EXPECT_TRUE(files().empty());
+}
+
+TEST_F(RecordingTest, ReplacesARecordingOnlyWhenTheNewOneIsWhole) {
+  ASSERT_TRUE(write(path("t.db"), {exchange(1, "/old", "")}));
+  auto writer = RecordingWriter::create(path("t.db"), {});
+  ASSERT_TRUE(writer->add(exchange(5, "/new", "")));
+  EXPECT_EQ(Recording::open(path("t.db"))->read_all().value()[0].request->target, "/old");
+  ASSERT_TRUE(writer->finish({}));
+  EXPECT_EQ(Recording::open(path("t.db"))->read_all().value()[0].request->target, "/new");
+  EXPECT_THAT(files(), ElementsAre("t.db"));
+}
+
+TEST_F(RecordingTest, RefusesToOverwriteWhatIsNoRecording) {
+  std::ofstream(path("shop.pcap")) << "precious";
+  const auto writer = RecordingWriter::create(path("shop.pcap"), {});
+  ASSERT_FALSE(writer);
+  EXPECT_EQ(writer.error().code, ErrorCode::usage);
+  EXPECT_THAT(writer.error().message, HasSubstr("is not a recording"));
+}
+
+TEST_F(RecordingTest, SaysWhyTheTargetCannotBeWritten) {
+  EXPECT_THAT(RecordingWriter::create(path("no/such/t.db"), {}).error().message,
+              HasSubstr("No such file or directory"));
+  EXPECT_THAT(RecordingWriter::create(folder_, {}).error().message, HasSubstr("is a directory"));
+}
+
+TEST_F(RecordingTest, OpenNamesWhatIsWrong) {
+  EXPECT_EQ(Recording::open(path("none.db")).error().code, ErrorCode::outside);
+  EXPECT_THAT(Recording::open(folder_).error().message, HasSubstr("is a directory"));
+  std::ofstream(path("text.db")) << std::string(5000, 'x');
+  EXPECT_EQ(Recording::open(path("text.db")).error().code, ErrorCode::usage);
+  std::ofstream(path("empty.db")) << "";
+  EXPECT_EQ(Recording::open(path("empty.db")).error().code, ErrorCode::usage);
+}
+
+TEST_F(RecordingTest, ATruncatedRecordingIsRefusedWithoutACrash) {
+  ASSERT_TRUE(write(path("t.db"), {exchange(5, "/", std::string(100'000, 'y'))}));
+  const auto size = fs::file_size(path("t.db"));
+  for (const std::uintmax_t part : {size / 8, size / 2, size - 1}) {
+    fs::copy_file(path("t.db"), path("cut.db"), fs::copy_options::overwrite_existing);
+    fs::resize_file(path("cut.db"), part);
+    EXPECT_EQ(Recording::open(path("cut.db")).error().code, ErrorCode::usage) << part;
+  }
+}
+
+// Writes noise until something fails; the exit status of that failure, or 0 if nothing did.
+int fill(const std::string& path) {
+  auto writer = RecordingWriter::create(path, {});
+  if (!writer) return exit_status(writer.error().code);
+  Random random(1);
+  std::string body(300'000, 'x');
+  for (int i = 0; i < 50; ++i) {
+    for (char& c : body)
+      c = static_cast<char>(random.next());
+    const auto added = writer->add(exchange(i, "/", body));
+    if (!added) return exit_status(added.error().code);
+  }
+  const auto finished = writer->finish({});
+  return finished ? 0 : exit_status(finished.error().code);
+}
+
+// A limit of the file's size stands for the full disk: the write fails in the same place.
+TEST_F(RecordingTest, AFullDiskLeavesNothingBehind) {
+  for (const rlim_t limit :
+       {rlim_t{4000}, rlim_t{100'000}, rlim_t{4'000'000}, rlim_t{14'900'000}}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      std::signal(SIGXFSZ, SIG_IGN);
+      const rlimit limits{limit, limit};
+      setrlimit(RLIMIT_FSIZE, &limits);
+      _exit(fill(path("t.db")));
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), exit_status(ErrorCode::outside)) << limit;
+    EXPECT_TRUE(files().empty()) << limit;
+  }
+}
+
+TEST(ContentCoding, DecodesWhatItEncodes) {
+  std::string body;
+  for (int i = 0; i < 200'000; ++i)
+    body.push_back(static_cast<char>(i % 97 + i % 13));
+  for (const auto coding :
+       {"gzip", "x-gzip", "deflate", "br", "zstd", "gzip, br", "identity", ""}) {
+    const auto coded = encode_content(body, coding);
+    ASSERT_TRUE(coded) << coding;
+    EXPECT_EQ(decode_content(*coded, coding), body) << coding;
+    if (is_coded(coding)) {
+      EXPECT_EQ(decode_content(coded->substr(0, coded->size() / 2), coding), std::nullopt);
+    }
+  }
+}
+
+TEST(ContentCoding, RefusesUnknownCodingsAndBombs) {
+  EXPECT_EQ(decode_content("abc", "rot13"), std::nullopt);
+  EXPECT_EQ(decode_content("not gzip", "gzip"), std::nullopt);
+  const auto bomb = encode_content(std::string(10'000'000, '\0'), "gzip");
+  EXPECT_EQ(decode_content(*bomb, "gzip", 1'000'000), std::nullopt);
+}
+
+}  // namespace
+}  // namespace gatedrill::replay
