@@ -83,7 +83,7 @@ std::string explanation(const GatewayConfig& config, const RouteConfig& route) {
     text += line("limit", to_text(Rate{route.rate_limit.count, route.rate_limit.period}),
                  "at most " + std::to_string(burst) + " at once");
   }
-  const UpstreamConfig* upstream = config.upstream(route.upstream);
+  const UpstreamConfig* upstream = find_upstream(config, route.upstream);
   if (upstream == nullptr) return text;
   text += breaker_line(upstream->breaker);
   text += health_line(upstream->health);

@@ -9,7 +9,7 @@ namespace gatedrill::gateway {
 
 FileKind gateway_file_kind() {
   const auto recognises = [](const YamlNode& root) {
-    return root.find("listen") != nullptr && root.find("routes") != nullptr;
+    return root.find("upstreams") != nullptr && root.find("routes") != nullptr;
   };
   const auto check = [](YamlDocument& document) {
     GatewayConfig config;

@@ -12,16 +12,48 @@ std::string counted(std::size_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
+void read_head_limits(YamlReader& reader, http::h1::HeadLimits& limits) {
+  reader.optional("max_header", as_size(limits.head_bytes), positive);
+  reader.optional("max_header_line", as_size(limits.line_bytes), positive);
+  reader.optional("max_header_fields", limits.fields, positive);
+}
+
 void read_client(YamlReader& reader, ClientConfig& config) {
   reader.optional("header_timeout", config.header_timeout, positive);
   reader.optional("body_timeout", config.body_timeout, positive);
   reader.optional("keep_alive", config.keep_alive, positive);
-  reader.optional("max_requests", config.max_requests, at_least(1));
-  reader.optional("max_header", as_size(config.head.head_bytes), positive);
-  reader.optional("max_header_line", as_size(config.head.line_bytes), positive);
-  reader.optional("max_header_fields", config.head.fields, positive);
+  reader.optional("max_requests", config.requests_max, at_least(0));
+  reader.optional("max_connections", config.connections_max, at_least(0));
+  reader.optional("max_body", as_size(config.body_bytes_max));
+  read_head_limits(reader, config.head);
   reader.optional("max_uri", as_size(config.head.target_bytes), positive);
-  reader.optional("max_body", as_size(config.body_bytes));
+  reader.optional("trusted_proxies", [&](YamlReader& proxies) {
+    config.trusted_proxies.clear();
+    proxies.each_item([&](YamlReader& item) {
+      std::string& address = config.trusted_proxies.emplace_back();
+      read_yaml(item, address);
+      if (item.clean() && !is_ip_address(address)) {
+        item.problem("expected an IP address such as 10.0.0.1 or ::1, got '" + address + "'");
+      }
+    });
+  });
+}
+
+// One address or a list of them.
+void read_listen(YamlReader& reader, std::vector<std::string>& listen) {
+  std::vector<std::string> addresses;
+  const auto read_one = [&](YamlReader& item) {
+    Address address;
+    read_yaml(item, address);
+    addresses.push_back(to_text(address));
+  };
+  if (reader.is_list()) {
+    reader.each_item(read_one);
+    if (addresses.empty()) reader.problem("needs at least one address");
+  } else {
+    read_one(reader);
+  }
+  if (reader.clean()) listen = std::move(addresses);
 }
 
 // `127.0.0.1:9001`, or {address: 127.0.0.1:9001, name: shop-1} for a name of its own in reports.
@@ -66,7 +98,12 @@ void read_upstream(YamlReader& reader, UpstreamConfig& config) {
   } else {
     reader.optional("endpoints", endpoints);  // read over a base that has some
   }
-  read_upstream_settings(reader, config);
+  reader.optional("max_requests", config.max_requests, at_least(0));
+  reader.optional("load_balancer", config.load_balancer);
+  reader.optional("breaker", config.breaker);
+  reader.optional("health", config.health);
+  reader.optional("pool", config.pool);
+  reader.optional("retry_budget", config.retry_budget);
 }
 
 void read_upstreams(YamlReader& reader, std::vector<UpstreamConfig>& upstreams) {
@@ -106,13 +143,13 @@ void read_route(YamlReader& reader, RouteConfig& route) {
   reader.optional("limits", route.rate_limit);
 }
 
-void read_routes(YamlReader& reader, GatewayConfig& config) {
-  config.routes.clear();
+void read_routes(YamlReader& reader,
+                 const RouteConfig& defaults,
+                 std::vector<RouteConfig>& routes) {
+  routes.clear();
   std::map<std::string, std::string> seen;  // host and prefix, or name → path of the first
   reader.each_item([&](YamlReader& item) {
-    RouteConfig route;
-    route.timeouts = config.timeouts;
-    route.retry = config.retry;
+    RouteConfig route = defaults;
     read_route(item, route);
     if (!item.clean()) return;
     const auto [same_match, match_is_new] =
@@ -124,44 +161,43 @@ void read_routes(YamlReader& reader, GatewayConfig& config) {
                !name_is_new) {
       item.problem("has the same name as " + same_name->second + ": " + route_name(route));
     }
-    config.routes.push_back(std::move(route));
+    routes.push_back(std::move(route));
   });
-  if (reader.clean() && config.routes.empty()) reader.problem("needs at least one route");
+  if (reader.clean() && routes.empty()) reader.problem("needs at least one route");
 }
 
 }  // namespace
 
-const UpstreamConfig* GatewayConfig::upstream(std::string_view name) const {
-  const auto found = std::find_if(upstreams.begin(), upstreams.end(),
+const UpstreamConfig* find_upstream(const GatewayConfig& config, std::string_view name) {
+  const auto found = std::find_if(config.upstreams.begin(), config.upstreams.end(),
                                   [&](const UpstreamConfig& each) { return each.name == name; });
-  return found == upstreams.end() ? nullptr : &*found;
-}
-
-void read_upstream_settings(YamlReader& reader, UpstreamConfig& config) {
-  reader.optional("max_requests", config.max_requests, at_least(0));
-  reader.optional("load_balancer", config.load_balancer);
-  reader.optional("breaker", config.breaker);
-  reader.optional("health", config.health);
-  reader.optional("pool", config.pool);
-  reader.optional("retry_budget", config.retry_budget);
-}
-
-void read_gateway_settings(YamlReader& reader, GatewayConfig& config) {
-  constexpr int kMostThreads = 256;
-  reader.optional("threads", config.threads, between(1, kMostThreads));
-  reader.optional("drain_timeout", config.drain_timeout);
-  reader.optional("replay_buffer", as_size(config.replay_buffer));
-  reader.optional("client", [&](YamlReader& client) { read_client(client, config.client); });
-  // Before the routes, which begin with them.
-  reader.optional("timeouts", config.timeouts);
-  reader.optional("retry", config.retry);
-  reader.required("routes", [&](YamlReader& routes) { read_routes(routes, config); });
+  return found == config.upstreams.end() ? nullptr : &*found;
 }
 
 void read_yaml(YamlReader& reader, GatewayConfig& config) {
-  reader.required("listen", config.listen);
-  reader.required("upstreams", [&](YamlReader& all) { read_upstreams(all, config.upstreams); });
-  read_gateway_settings(reader, config);
+  reader.optional("name", config.name, not_empty);
+  reader.optional("listen", [&](YamlReader& listen) { read_listen(listen, config.listen); });
+  reader.optional("client", [&](YamlReader& client) { read_client(client, config.client); });
+  reader.optional("response",
+                  [&](YamlReader& response) { read_head_limits(response, config.response_head); });
+  reader.optional("replay_buffer", as_size(config.replay_buffer_bytes));
+  reader.optional("cause_header", config.cause_header);
+  reader.optional("drain_timeout", config.drain_timeout);
+  reader.optional("sample_ok", config.sample_ok, at_least(1U));
+  // Before the routes, which begin with them.
+  RouteConfig defaults;
+  reader.optional("timeouts", defaults.timeouts);
+  reader.optional("retry", defaults.retry);
+  const auto upstreams = [&](YamlReader& all) { read_upstreams(all, config.upstreams); };
+  if (config.upstreams.empty()) {
+    reader.required("upstreams", upstreams);
+  } else {
+    for (const UpstreamConfig& known : config.upstreams)
+      reader.defines("upstream", known.name);
+    reader.optional("upstreams", upstreams);
+  }
+  reader.required("routes",
+                  [&](YamlReader& routes) { read_routes(routes, defaults, config.routes); });
 }
 
 Result<GatewayConfig> load_gateway_config(const std::string& path,
@@ -173,9 +209,12 @@ std::string summary(const GatewayConfig& config) {
   std::size_t endpoints = 0;
   for (const UpstreamConfig& upstream : config.upstreams)
     endpoints += upstream.endpoints.size();
-  return "listens on " + to_text(config.listen) + "; " + counted(config.routes.size(), "route") +
-         " to " + counted(config.upstreams.size(), "upstream") + " (" +
-         counted(endpoints, "endpoint") + ")";
+  std::string listens;
+  for (const std::string& address : config.listen) {
+    listens += (listens.empty() ? "" : ", ") + address;
+  }
+  return "listens on " + listens + "; " + counted(config.routes.size(), "route") + " to " +
+         counted(config.upstreams.size(), "upstream") + " (" + counted(endpoints, "endpoint") + ")";
 }
 
 }  // namespace gatedrill::gateway

@@ -259,6 +259,10 @@ Result<Address> parse_address(std::string_view text) {
   return Address{std::string(host), static_cast<std::uint16_t>(port)};
 }
 
+bool is_ip_address(std::string_view text) {
+  return is_ipv4(text) || looks_like_ipv6(text);
+}
+
 std::string to_text(Duration duration) {
   if (duration.count() == 0) return "0";
   std::string text;

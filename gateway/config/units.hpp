@@ -48,6 +48,9 @@ struct Address {
 [[nodiscard]] Result<double> parse_percent(std::string_view text);
 [[nodiscard]] Result<Address> parse_address(std::string_view text);
 
+// An IPv4 or IPv6 address, without brackets or port.
+[[nodiscard]] bool is_ip_address(std::string_view text);
+
 // The shortest spelling that reads back as the same value.
 [[nodiscard]] std::string to_text(Duration duration);
 [[nodiscard]] std::string to_text(Rate rate);

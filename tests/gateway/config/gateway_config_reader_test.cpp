@@ -43,7 +43,7 @@ std::string problem_of(const std::string& assignment) {
 TEST(GatewayConfig, OfTheSmallestFileHasADefaultForEverythingElse) {
   const Loaded loaded = load(kSmallest);
   EXPECT_EQ(loaded.problems, "");
-  EXPECT_EQ(loaded.config.listen, (Address{"127.0.0.1", 8080}));
+  EXPECT_THAT(loaded.config.listen, ElementsAre("127.0.0.1:8080"));
   ASSERT_EQ(loaded.config.routes.size(), 1U);
   EXPECT_EQ(loaded.config.routes[0].timeouts, TimeoutConfig{});
   EXPECT_EQ(loaded.config.routes[0].retry, RetryConfig{});
@@ -59,13 +59,17 @@ TEST(GatewayConfig, OfTheSmallestFileHasADefaultForEverythingElse) {
 
 TEST(GatewayConfig, ReadsEverySetting) {
   const Loaded loaded = load(R"(
-listen: '[::1]:0'
-threads: 2
+name: front
+listen: ['[::1]:0', 'localhost:80']
+cause_header: true
+sample_ok: 100
+response: {max_header: 1KiB, max_header_line: 2KiB, max_header_fields: 3}
 drain_timeout: 20s
 replay_buffer: 16KiB
 client:
   {header_timeout: 1s, body_timeout: 2s, keep_alive: 3s, max_requests: 4, max_header: 5KiB,
-   max_header_line: 6KiB, max_header_fields: 7, max_uri: 8KiB, max_body: 9MB}
+   max_header_line: 6KiB, max_header_fields: 7, max_uri: 8KiB, max_body: 9MB, max_connections: 10,
+   trusted_proxies: [10.0.0.1, '::1']}
 timeouts: {connect: 100ms, response: 1s}
 retry: {max_retries: 2}
 upstreams:
@@ -96,22 +100,29 @@ routes:
 )");
   ASSERT_EQ(loaded.problems, "");
   const GatewayConfig& config = loaded.config;
-  EXPECT_EQ(config.listen, (Address{"::1", 0}));
-  EXPECT_EQ(config.threads, 2);
+  EXPECT_EQ(config.name, "front");
+  EXPECT_THAT(config.listen, ElementsAre("[::1]:0", "localhost:80"));
+  EXPECT_TRUE(config.cause_header);
+  EXPECT_EQ(config.sample_ok, 100U);
+  EXPECT_EQ(config.response_head.head_bytes, 1024U);
+  EXPECT_EQ(config.response_head.line_bytes, 2048U);
+  EXPECT_EQ(config.response_head.fields, 3U);
   EXPECT_EQ(config.drain_timeout, Duration{20s});
-  EXPECT_EQ(config.replay_buffer, 16384U);
+  EXPECT_EQ(config.replay_buffer_bytes, 16384U);
   EXPECT_EQ(config.client.header_timeout, Duration{1s});
   EXPECT_EQ(config.client.body_timeout, Duration{2s});
   EXPECT_EQ(config.client.keep_alive, Duration{3s});
-  EXPECT_EQ(config.client.max_requests, 4);
+  EXPECT_EQ(config.client.requests_max, 4);
   EXPECT_EQ(config.client.head.head_bytes, 5120U);
   EXPECT_EQ(config.client.head.line_bytes, 6144U);
   EXPECT_EQ(config.client.head.fields, 7U);
   EXPECT_EQ(config.client.head.target_bytes, 8192U);
-  EXPECT_EQ(config.client.body_bytes, 9'000'000U);
+  EXPECT_EQ(config.client.body_bytes_max, 9'000'000U);
+  EXPECT_EQ(config.client.connections_max, 10);
+  EXPECT_THAT(config.client.trusted_proxies, ElementsAre("10.0.0.1", "::1"));
 
-  ASSERT_NE(config.upstream("shop"), nullptr);
-  const UpstreamConfig& shop = *config.upstream("shop");
+  ASSERT_NE(find_upstream(config, "shop"), nullptr);
+  const UpstreamConfig& shop = *find_upstream(config, "shop");
   EXPECT_THAT(shop.endpoints, ElementsAre("127.0.0.1:9001", "shop-2:9002"));
   EXPECT_THAT(shop.endpoint_names, ElementsAre("127.0.0.1:9001", "green"));
   EXPECT_EQ(shop.max_requests, 10);
@@ -121,7 +132,7 @@ routes:
   EXPECT_EQ(shop.health, (Health::Config{true, "/ready", 1s, 2s, 3, 4, 5s, 6s, 7}));
   EXPECT_EQ(shop.pool, (Pool::Config{true, 1, 2, 3s, 4s, 5}));
   EXPECT_EQ(shop.retry_budget, (RetryBudget::Config{20, 1, 2}));
-  const UpstreamConfig& bank = *config.upstream("bank");
+  const UpstreamConfig& bank = *find_upstream(config, "bank");
   EXPECT_FALSE(bank.breaker.enabled || bank.health.enabled || bank.pool.enabled);
 
   ASSERT_EQ(config.routes.size(), 2U);
@@ -144,7 +155,7 @@ TEST(GatewayConfig, NamesWhatIsMissingOrUnknownAllAtOnce) {
            "routes:\n"
            "  - {upstream: shpo, timeout: 1s}\n")
           .problems,
-      "gateway.yaml:1:1: listen: is required\n"
+
       "gateway.yaml:1:1: listne: is not a known setting; did you mean listen?\n"
       "gateway.yaml:2:31: upstreams.shop.endpoints: needs at least one address\n"
       "gateway.yaml:4:16: routes[0].upstream: there is no upstream 'shpo'; did you mean shop?\n"
@@ -186,7 +197,12 @@ TEST(GatewayConfig, RefusesWhatCannotBeMeant) {
        "routes[1]: is never taken: routes[0] matches the same requests"},
       {"routes=[{upstream: shop, name: a}, {upstream: shop, name: a, match: {path_prefix: /x}}]",
        "routes[1]: has the same name as routes[0]: a"},
-      {"threads=0", "threads: must be from 1 to 256, got 0"},
+      {"sample_ok=0", "sample_ok: must be at least 1, got 0"},
+      {"listen=[]", "listen: needs at least one address"},
+      {"listen=[80]",
+       "listen[0]: expected an address such as 127.0.0.1:8080 or [::1]:8080, got '80'"},
+      {"client.trusted_proxies=[proxy]",
+       "client.trusted_proxies[0]: expected an IP address such as 10.0.0.1 or ::1, got 'proxy'"},
       {"client.max_uri=0", "client.max_uri: must be more than 0"},
   };
   for (const auto& [assignment, text] : rows)
