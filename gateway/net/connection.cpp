@@ -42,7 +42,7 @@ void Connection::connect(const TcpEndpoint& to) {
 void Connection::make_room(std::size_t limit) {
   if (begin_ == end_) begin_ = end_ = 0;
   if (end_ < capacity_) return;
-  if (begin_ >= capacity_ / 2 || (begin_ > 0 && capacity_ >= limit)) {
+  if (begin_ > 0 && (begin_ >= capacity_ / 2 || capacity_ >= limit)) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;

@@ -8,6 +8,7 @@
 #include "gateway/net/address.hpp"
 #include "gateway/net/deadline.hpp"
 #include "gateway/net/listener.hpp"
+#include "gateway/proxy/health_probe.hpp"
 #include "gateway/proxy/shard.hpp"
 
 namespace gatedrill::gateway {
@@ -85,6 +86,7 @@ class GatewayServer::State final : public DeadlineOwner {
     for (const auto& listener : listeners_)
       listener->start();
     sweeper_.start();
+    start_probes();
     return {};
   }
 
@@ -98,6 +100,7 @@ class GatewayServer::State final : public DeadlineOwner {
   }
 
   void stop() {
+    probes_.clear();
     for (const auto& listener : listeners_)
       listener->close();
     shard_.stop();
@@ -116,6 +119,16 @@ class GatewayServer::State final : public DeadlineOwner {
   [[nodiscard]] bool full() const {
     const int most = shard_.config().client.connections_max;
     return most > 0 && shard_.session_count() >= static_cast<std::size_t>(most);
+  }
+
+  void start_probes() {
+    for (const auto& each : shard_.upstreams()) {
+      if (!each->upstream.config().health.enabled) continue;
+      for (std::size_t i = 0; i < each->upstream.endpoint_count(); ++i) {
+        probes_.push_back(std::make_unique<HealthProbe>(shard_, *each, i));
+        probes_.back()->start();
+      }
+    }
   }
 
   void pause() {
@@ -137,6 +150,7 @@ class GatewayServer::State final : public DeadlineOwner {
   Shard shard_;
   Sweeper sweeper_;
   DeadlineTimer drain_timer_;
+  std::vector<std::unique_ptr<HealthProbe>> probes_;
   std::vector<std::shared_ptr<Listener>> listeners_;
   std::vector<std::string> addresses_;
   std::uint16_t port_ = 0;
