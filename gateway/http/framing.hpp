@@ -54,8 +54,12 @@ struct FramingVerdict {
 //   }
 class BodyReader {
  public:
+  // What a lenient reader (a capture) takes and a strict one refuses: white space behind a chunk's
+  // size, lines that end in LF alone.
+  enum class Strictness { strict, lenient };
+
   BodyReader() = default;
-  explicit BodyReader(Framing framing);
+  explicit BodyReader(Framing framing, Strictness strictness = Strictness::strict);
 
   struct Step {
     std::size_t consumed = 0;
@@ -68,9 +72,12 @@ class BodyReader {
   [[nodiscard]] Step read(std::string_view bytes);
 
   [[nodiscard]] bool done() const { return state_ == State::done; }
+
   // The peer closed. True if that is the proper end of the body.
   [[nodiscard]] bool finish_at_close();
+
   [[nodiscard]] std::uint64_t payload_bytes() const { return payload_bytes_; }
+
   // Of kind length: what is still missing.
   [[nodiscard]] std::uint64_t remaining() const { return remaining_; }
 
@@ -83,6 +90,7 @@ class BodyReader {
 
   State state_ = State::done;
   bool chunked_ = false;
+  bool lenient_ = false;
   std::uint64_t remaining_ = 0;
   std::uint64_t payload_bytes_ = 0;
   std::uint64_t trailer_bytes_ = 0;
