@@ -161,7 +161,8 @@ void HttpAssembly::decide(Side from, std::string_view bytes, UnixTime at) {
   const bool can_be_server = !start_.client || *start_.client != from;
   std::string_view text = held;
   text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
-  const Start request = can_be_client ? request_start(text) : Start::no;
+  Start request = can_be_client ? request_start(text) : Start::no;
+  if (request == Start::no && can_be_client && strict_) request = damaged_request_start(text);
   const Start response = can_be_server ? response_start(text) : Start::no;
   if (request == Start::yes || response == Start::yes) {
     begin_http(request == Start::yes ? from : other(from), at);

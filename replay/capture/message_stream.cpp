@@ -70,6 +70,23 @@ Start request_start(std::string_view bytes) {
   return http ? Start::yes : Start::no;
 }
 
+Start damaged_request_start(std::string_view bytes) {
+  const std::string_view line = bytes.substr(0, bytes.find_first_of("\r\n"));
+  const bool text = std::all_of(line.begin(), line.end(), [](char c) {
+    return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
+  });
+  if (!text || line.empty() || bytes.size() > kStartLineBytesMax) return Start::no;
+  const std::size_t end = head_end(bytes, 0);
+  if (end == 0) return Start::more;
+  std::string_view head = bytes.substr(0, end);
+  constexpr std::string_view kHost = "Host:";
+  for (std::size_t at = head.find('\n'); at != std::string_view::npos; at = head.find('\n')) {
+    head.remove_prefix(at + 1);
+    if (http::equals_ignoring_case(head.substr(0, kHost.size()), kHost)) return Start::yes;
+  }
+  return Start::no;
+}
+
 Start response_start(std::string_view bytes) {
   constexpr std::string_view kShape = "HTTP/1.1 200";
   constexpr std::string_view kDigits = "0123456789";
@@ -149,7 +166,10 @@ std::size_t MessageStream::read_start(std::string_view bytes, UnixTime at) {
   if (state_ == State::lost && !at_segment_begin_) {
     return skip(bytes, lost_by_, at);
   }
-  const Start start = kind_ == MessageKind::request ? request_start(bytes) : response_start(bytes);
+  Start start = kind_ == MessageKind::request ? request_start(bytes) : response_start(bytes);
+  if (start == Start::no && kind_ == MessageKind::request && state_ == State::start) {
+    start = damaged_request_start(bytes);
+  }
   switch (start) {
     case Start::yes:
       state_ = State::head;
@@ -201,7 +221,7 @@ std::size_t MessageStream::read_head(std::string_view bytes, UnixTime at) {
   }
   ledger_.http.add(result.size);
   framing_ = framing.kind;
-  body_ = http::BodyReader(framing);
+  body_ = http::BodyReader(framing, http::BodyReader::Strictness::lenient);
   holed_ = false;
   scanned_ = 0;
   if (state_ == State::tunnel) return result.size;

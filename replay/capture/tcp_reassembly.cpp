@@ -87,7 +87,8 @@ struct TcpReassembly::Connection {
   ConnectionEnd end;
   bool closed = false;
   std::uint64_t segments = 0;
-  UnixTime last_at{};
+  UnixTime last_at{};  // of its packets
+  UnixTime touched{};  // how far the capture was then: packets may be stamped out of order
   Connections::iterator self;
 
   Half& half(Side side) { return halves[index(side)]; }
@@ -144,6 +145,7 @@ void TcpReassembly::add(const TcpSegment& segment, UnixTime at) {
   Connection& connection = find_or_open(segment, at);
   const Side side = segment.source == connection.start.first ? Side::first : Side::second;
   connection.last_at = at;
+  connection.touched = latest_;
   ++connection.segments;
   Half& half = connection.half(side);
   half.seen = true;
@@ -502,11 +504,11 @@ void TcpReassembly::erase(Connections& from, Connections::iterator connection) {
 
 void TcpReassembly::forget_old() {
   while (!closed_.empty() &&
-         (closed_.size() > kClosedMax || between(closed_.front().last_at, latest_) > kClosedFor)) {
+         (closed_.size() > kClosedMax || between(closed_.front().touched, latest_) > kClosedFor)) {
     erase(closed_, closed_.begin());
   }
   while (!connections_.empty() && (connections_.size() > limits_.connections ||
-                                   between(connections_.front().last_at, latest_) > limits_.idle)) {
+                                   between(connections_.front().touched, latest_) > limits_.idle)) {
     ++ledger_.connections_forgotten;
     close(connections_.front(), CloseKind::timeout, latest_);
   }

@@ -62,9 +62,10 @@ class Collector final : public ExchangeSink {
  private:
   template <class Message>
   void hash(const Message& message) {
-    if (!message.complete || message.body.empty()) return;
-    const auto plain = decode_content(message.body, value_of(message.fields, "Content-Encoding"));
-    bodies.insert(to_hex(sha1_.of(plain ? *plain : message.body)));
+    if (!message.complete) return;
+    const std::string_view coding = value_of(message.fields, "Content-Encoding");
+    const std::string sha1 = decoded_sha1(sha1_, message.body, coding);
+    if (!sha1.empty()) bodies.insert(to_hex(sha1));
   }
 
   Digest sha1_ = Digest::sha1();
