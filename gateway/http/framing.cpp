@@ -99,6 +99,10 @@ int hex_digit(char c) {
   return -1;
 }
 
+bool is_control(char c) {
+  return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
+}
+
 BodyReader::Step malformed() {
   BodyReader::Step step;
   step.malformed = true;
@@ -188,8 +192,9 @@ BodyReader::Step BodyReader::read_counted(std::string_view bytes) {
   return {size, bytes.substr(0, size), false};
 }
 
-// chunk-size [ chunk-ext ] CRLF. Extensions are skipped; white space or anything else directly
-// after the size is refused (RFC 9112 7.1.1 has BWS only before ";", and that only as an erratum).
+// chunk-size [ chunk-ext ] CRLF. Extensions are skipped, but hold no control bytes; white space or
+// anything else directly after the size is refused (RFC 9112 7.1.1 has BWS only before ";", and
+// that only as an erratum).
 BodyReader::Step BodyReader::read_chunk_size(std::string_view bytes) {
   const std::size_t end = bytes.find('\n');
   if (end == std::string_view::npos) {
@@ -198,9 +203,8 @@ BodyReader::Step BodyReader::read_chunk_size(std::string_view bytes) {
   const bool bare_lf = end == 0 || bytes[end - 1] != '\r';
   if ((bare_lf && !lenient_) || end > kChunkLineBytesMax) return malformed();
   std::string_view line = bytes.substr(0, bare_lf ? end : end - 1);
-  if (line.find('\r') != std::string_view::npos) return malformed();
-  while (lenient_ && (line.ends_with(' ') || line.ends_with('\t')))
-    line.remove_suffix(1);
+  if (std::any_of(line.begin(), line.end(), is_control)) return malformed();
+  while (lenient_ && (line.ends_with(' ') || line.ends_with('\t'))) line.remove_suffix(1);
   std::uint64_t size = 0;
   std::size_t digits = 0;
   while (digits < line.size() && hex_digit(line[digits]) >= 0) {
@@ -234,7 +238,7 @@ BodyReader::Step BodyReader::read_trailer(std::string_view bytes) {
     return bytes.size() > kChunkLineBytesMax ? malformed() : Step{};
   }
   const bool bare_lf = end == 0 || bytes[end - 1] != '\r';
-  if (bare_lf && !lenient_) return malformed();
+  if ((bare_lf && !lenient_) || end > kChunkLineBytesMax) return malformed();
   trailer_bytes_ += end + 1;
   if (trailer_bytes_ > kTrailerBytesMax) return malformed();
   if (end == (bare_lf ? 0U : 1U)) state_ = State::done;
