@@ -1,11 +1,15 @@
 #include "scenarios/command.hpp"
 
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 
 #include <CLI/CLI.hpp>
+#include <unistd.h>
 
 #include "reports/render.hpp"
+#include "reports/run_report.hpp"
+#include "reports/write_reports.hpp"
 #include "scenarios/run/runner.hpp"
 
 namespace gatedrill::scenarios {
@@ -16,6 +20,11 @@ struct RunArguments {
   std::uint64_t seed = 0;
   std::string durations;
 };
+
+reports::TextStyle terminal_style() {
+  const char* no_color = std::getenv("NO_COLOR");
+  return {::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0')};
+}
 
 int run(RunOptions options) {
   const auto result = run_scenario(options);
@@ -28,12 +37,13 @@ int run(RunOptions options) {
     std::cerr << "gatedrill run: " << written.error().message << "\n";
     return exit_status(written.error().code);
   }
-  const auto text = reports::terminal_summary(result->run_db);
-  if (!text) {
-    std::cerr << "gatedrill run: " << text.error().message << "\n";
-    return exit_status(text.error().code);
+  const auto report = reports::read_report(result->run_db);
+  if (!report) {
+    std::cerr << "gatedrill run: " << report.error().message << "\n";
+    return exit_status(report.error().code);
   }
-  std::cout << *text << "report: " << options.out << "/report.html\n";
+  std::cout << reports::render_text(*report, terminal_style()) << "report: " << options.out
+            << "/report.html\n";
   return result->judgement.exit_status();
 }
 

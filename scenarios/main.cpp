@@ -7,6 +7,7 @@
 
 #include "gateway/config/check_command.hpp"
 #include "gateway/proxy/command.hpp"
+#include "replay/replay_command.hpp"
 #include "reports/queued_sink.hpp"
 #include "scenarios/command.hpp"
 #include "scenarios/version.hpp"
@@ -24,6 +25,7 @@ int run(int argc, char** argv) {
       gatedrill::reports::sink_factory(sink_failures, std::string(gatedrill::kVersion));
   gatedrill::scenarios::add_run_command(app, exit_status);
   gatedrill::gateway::add_gateway_command(app, sinks, exit_status);
+  gatedrill::replay::add_replay_command(app, sinks, exit_status);
   gatedrill::gateway::add_check_command(app, {gatedrill::gateway::gateway_file_kind()}, exit_status);
   try {
     app.parse(argc, argv);

@@ -1,5 +1,6 @@
 #include "scenarios/live/live_world.hpp"
 
+#include <cassert>
 #include <map>
 #include <optional>
 #include <utility>
@@ -69,7 +70,8 @@ Result<void> LiveWorld::State::make_origins_and_links() {
   faults = std::make_unique<chaos::FaultRun>(plan);
   dependencies = make_dependencies(world(), order.seed);
   for (const auto& [origin, spec] : world().origins) {
-    auto shared = std::make_unique<OriginWorld>(OriginWorld{*order.answers->at(origin), {}, {}});
+    auto shared = std::make_unique<OriginWorld>(
+        OriginWorld{*order.answers->at(origin), AnswerBook::Turns{}, chaos::Sightings{}});
     for (OriginConfig& config : make_origins(origin, spec, dependencies, order.seed)) {
       auto instance = make_instance(origin, std::move(config), *shared);
       if (!instance) return instance.error();

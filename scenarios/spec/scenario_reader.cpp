@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "chaos/fault/catalogue.hpp"
 #include "gateway/config/gateway_config_reader.hpp"
 #include "gateway/config/yaml_reader.hpp"
 #include "reports/expectation/expression.hpp"
@@ -119,12 +120,13 @@ void read_timeline_entry(YamlReader& reader, TimelineEntry& entry) {
     entry.action = action;
   } else if (kind == "fault") {
     FaultAction action;
-    reader.required(kind, [&](YamlReader& fault) { read_placed_fault(fault, action.fault); });
+    reader.required(kind, [&](YamlReader& fault) { chaos::read_placed_fault(fault, action.fault); });
     entry.action = std::move(action);
   }
   reader.optional("name", entry.name);
   if (auto* fault = std::get_if<FaultAction>(&entry.action)) {
     fault->fault.name = entry.name;
+    if (entry.name.empty()) reader.problem("a fault needs a name, by which reports know it");
     fault->fault.at = entry.at;
     fault->fault.until = entry.lasts ? entry.at + *entry.lasts : kNever;
   }

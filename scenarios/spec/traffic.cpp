@@ -1,13 +1,82 @@
 #include "scenarios/spec/traffic.hpp"
 
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "replay/capture/record.hpp"
 #include "replay/recording.hpp"
+#include "replay/recording_writer.hpp"
 
 namespace gatedrill::scenarios {
+namespace {
+
+// A folder for the recording that a capture becomes, gone with this object.
+class TemporaryFolder {
+ public:
+  static Result<TemporaryFolder> make() {
+    std::error_code error;
+    const auto parent = std::filesystem::temp_directory_path(error);
+    std::string path = (error ? "/tmp" : parent.string()) + "/gatedrill-XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) {
+      return outside_error("cannot make a temporary folder like " + path + "; set TMPDIR");
+    }
+    return TemporaryFolder(path);
+  }
+  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+bool is_sqlite(const std::string& path) {
+  constexpr std::string_view kMagic = "SQLite format 3";
+  std::ifstream file(path, std::ios::binary);
+  std::string start(kMagic.size(), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return start == kMagic;
+}
+
+Result<std::vector<replay::RecordedExchange>> read_recording(const std::string& path) {
+  const auto recording = replay::Recording::open(path);
+  if (!recording) return recording.error();
+  return recording->read_all();
+}
+
+// Through a recording of its own, so that a capture is the same traffic whether it is recorded first
+// or not (what is secret is replaced in both).
+Result<std::vector<replay::RecordedExchange>> read_capture(const std::string& path) {
+  auto folder = TemporaryFolder::make();
+  if (!folder) return folder.error();
+  const std::string recorded = folder->path() + "/traffic.db";
+  auto source = replay::capture::PacketSource::open_file(path, {});
+  if (!source) return source.error();
+  auto writer = replay::RecordingWriter::create(recorded, {});
+  if (!writer) return writer.error();
+  replay::capture::RecordOptions options;
+  options.capture.link_type = source->link_type();
+  const SteadyClock clock;
+  const std::atomic<bool> stop{false};
+  const auto report =
+      replay::capture::record(*source, std::move(*writer), options, clock, stop, {});
+  if (!report) return report.error();
+  return read_recording(recorded);
+}
+
+}  // namespace
 
 Result<Traffic> load_traffic(const TrafficSpec& spec, Duration duration) {
-  auto recording = replay::Recording::open(spec.recording);
-  if (!recording) return recording.error();
-  auto exchanges = recording->read_all();
+  auto exchanges =
+      is_sqlite(spec.recording) ? read_recording(spec.recording) : read_capture(spec.recording);
   if (!exchanges) return exchanges.error();
   replay::CopyTiming timing;
   timing.duration = duration;
