@@ -61,8 +61,9 @@ class OriginModelTest : public ::testing::Test {
   void connect(OriginConnection id, Duration now = 0s) { model().on_connect(id, TimePoint{now}); }
 
   OriginTicket request(OriginConnection id, Duration now, std::string_view target = "/cart") {
+    const std::string name = "r-" + std::to_string(id);
     OriginRequest request;
-    request.request_id = "r-" + std::to_string(id);
+    request.request_id = name;
     request.method = "GET";
     request.target = target;
     return model().on_request(id, request, TimePoint{now});
