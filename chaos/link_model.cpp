@@ -52,6 +52,7 @@ ConnectVerdict LinkModel::on_connect(TimePoint now, std::uint64_t connection) {
 RequestVerdict LinkModel::on_request(TimePoint now, RequestSight sight) {
   sight.attempt = run_->sightings().see(sight.request_id);
   RequestVerdict verdict;
+  verdict.attempt = sight.attempt;
   const std::string_view link = settings_.name.endpoint;
   verdict.to_origin = settings_.to_origin.at(base_.of_request(link, sight, "to_origin"));
   verdict.to_gateway = settings_.to_gateway.at(base_.of_request(link, sight, "to_gateway"));

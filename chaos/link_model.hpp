@@ -21,7 +21,8 @@
 //   reset = after_origin    the request arrives at t + to_origin and is executed; when its answer
 //                           leaves at time a, the gateway is reset at a + to_gateway instead
 //
-// reset_due says when the connection is to be reset without a request's doing.
+// reset_due says when a connection is to be reset without a request's doing: from that time on
+// nothing that is sent passes; each end learns of it its close_delay later.
 //
 // A driver publishes one FaultHit for each PlannedHit, with what it observed; FaultWindow events
 // come from FaultPlan::windows_begun. Not thread-safe; the FaultRun outlives the model.
@@ -49,6 +50,7 @@ struct PlannedHit {
 };
 
 struct RequestVerdict {
+  std::uint32_t attempt = 1;  // by sightings of the request id
   Duration to_origin{0};
   Duration to_gateway{0};
   std::optional<ResetMoment> reset;

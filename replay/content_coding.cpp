@@ -241,6 +241,13 @@ std::optional<std::string> encode_content(std::string_view body, std::string_vie
   return current;
 }
 
+std::string decoded_sha1(Digest& sha1, std::string_view body, std::string_view codings) {
+  std::optional<std::string> plain;
+  if (is_coded(codings)) plain = decode_content(body, codings);
+  const std::string_view content = plain ? std::string_view(*plain) : body;
+  return content.empty() ? std::string() : sha1.of(content);
+}
+
 bool is_coded(std::string_view codings) {
   return !codings_of(codings).empty();
 }

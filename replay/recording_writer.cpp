@@ -205,10 +205,7 @@ Result<StoredBody> RecordingWriter::State::store_body(std::string_view body,
   auto row = store_bytes(body);
   if (!row) return row.error();
   stored.row = *row;
-  if (!complete) return stored;  // the hash of a part says nothing
-  std::optional<std::string> plain;
-  if (is_coded(coding)) plain = decode_content(body, coding);
-  stored.sha1 = sha1.of(plain ? std::string_view(*plain) : body);
+  if (complete) stored.sha1 = decoded_sha1(sha1, body, coding);  // that of a part says nothing
   return stored;
 }
 

@@ -32,7 +32,8 @@ inline constexpr std::string_view kExchangeField = "x-gatedrill-exchange";
 // The recorded answer that a replayed one is compared with.
 struct ExpectedAnswer {
   int status = 0;
-  // The whole recorded body (after de-chunking, coding kept); without where it was not whole.
+  // The whole recorded body (after de-chunking, coding kept). Absent where the recording does not
+  // hold it as it was: cut off, or secrets in it replaced.
   std::optional<http::BodyDigest::Value> body_digest;
   std::uint64_t body_bytes = 0;
 };
@@ -105,6 +106,9 @@ class ReplayPlan {
 
   [[nodiscard]] double stretch() const;
 
+  // Requests that were recorded with a flaw in their framing or spelling and are sent without it.
+  [[nodiscard]] std::size_t mended() const { return mended_; }
+
   // One line for a log: how many are replayed, how many of each reason are not.
   [[nodiscard]] std::string describe() const;
 
@@ -116,6 +120,7 @@ class ReplayPlan {
   std::vector<ReplayRequest> requests_;  // in the order of their time
   std::vector<Duration> offsets_;
   std::vector<SkippedExchange> skipped_;
+  std::size_t mended_ = 0;
 };
 
 // Walks the sends of a plan in the order of their time. Two sources of one plan are identical.

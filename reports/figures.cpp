@@ -50,9 +50,13 @@ std::string share_text(std::int64_t part, std::int64_t whole) {
          count_text(part) + " of " + count_text(whole) + ")";
 }
 
+std::string amplification_text(std::int64_t attempts, std::int64_t requests) {
+  return number_text(static_cast<double>(attempts) / static_cast<double>(requests), 3);
+}
+
 std::string ratio_text(std::int64_t part, std::int64_t whole) {
-  return number_text(static_cast<double>(part) / static_cast<double>(whole), 3) + " (" +
-         count_text(part) + " for " + count_text(whole) + ")";
+  return amplification_text(part, whole) + " (" + count_text(part) + " for " + count_text(whole) +
+         ")";
 }
 
 std::string count_text(std::int64_t count) {

@@ -14,6 +14,8 @@ namespace gatedrill::reports {
 [[nodiscard]] std::string share_text(std::int64_t part, std::int64_t whole);
 // "1.05 (105 for 100)"
 [[nodiscard]] std::string ratio_text(std::int64_t part, std::int64_t whole);
+// "1.05", of the attempts for each request
+[[nodiscard]] std::string amplification_text(std::int64_t attempts, std::int64_t requests);
 // "12,345"
 [[nodiscard]] std::string count_text(std::int64_t count);
 

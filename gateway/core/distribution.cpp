@@ -28,7 +28,10 @@ Distribution Distribution::log_normal(Duration p50, Duration p99) {
 
 Distribution Distribution::quantiles(std::vector<std::pair<double, Duration>> points) {
   assert(!points.empty());
-  assert(std::is_sorted(points.begin(), points.end()));
+  const auto descends = [](const auto& a, const auto& b) {
+    return a.first > b.first || a.second > b.second;
+  };
+  assert(std::adjacent_find(points.begin(), points.end(), descends) == points.end());
   Distribution result;
   result.kind_ = Kind::table;
   result.table_ = std::move(points);
@@ -41,8 +44,7 @@ Duration Distribution::at(double p) const {
       return fixed_;
     case Kind::log_normal: {
       const double inside = std::clamp(p, 1e-9, 1.0 - 1e-9);
-      return Duration{
-          static_cast<std::int64_t>(std::exp(log_p50_ + sigma_ * normal_quantile(inside)))};
+      return Duration{std::llround(std::exp(log_p50_ + sigma_ * normal_quantile(inside)))};
     }
     case Kind::table:
       break;
@@ -55,7 +57,7 @@ Duration Distribution::at(double p) const {
   const auto& [p0, v0] = *std::prev(above);
   const auto& [p1, v1] = *above;
   const double part = (p - p0) / (p1 - p0);
-  return v0 + Duration{static_cast<std::int64_t>(part * static_cast<double>((v1 - v0).count()))};
+  return v0 + Duration{std::llround(part * static_cast<double>((v1 - v0).count()))};
 }
 
 bool Distribution::is_zero() const {

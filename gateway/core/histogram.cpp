@@ -75,8 +75,11 @@ Histogram Histogram::from_counts(std::span<const std::uint64_t> counts, Duration
 
 Duration Histogram::at_quantile(double quantile) const {
   if (total_ == 0) return Duration{0};
-  const auto wanted = std::clamp<std::uint64_t>(
-      static_cast<std::uint64_t>(std::ceil(quantile * static_cast<double>(total_))), 1, total_);
+  // The product may lie just above the whole number that it stands for (0.07 * 100): one step of
+  // the double down, as HdrHistogram does.
+  const double product = std::nextafter(quantile * static_cast<double>(total_), 0.0);
+  const auto wanted =
+      std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::ceil(product)), 1, total_);
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     seen += counts_[i];

@@ -11,20 +11,22 @@ namespace gatedrill {
 namespace {
 
 constexpr std::size_t kUntrustedNamesMax = 1'000'000;
+constexpr std::size_t kUntrustedBytesMax = std::size_t{64} << 20U;
 constexpr std::size_t kRememberedMax = 65'536;
 
 class Table {
  public:
-  NameId intern(std::string_view name, std::size_t names_max) {
+  NameId intern(std::string_view name, bool trusted) {
     {
       const std::shared_lock lock(mutex_);
       if (const auto found = ids_.find(name); found != ids_.end()) return NameId{found->second};
-      if (names_.size() >= names_max) name = "(other)";
+      if (!trusted && full()) name = "(other)";
     }
     const std::unique_lock lock(mutex_);
     if (const auto found = ids_.find(name); found != ids_.end()) return NameId{found->second};
     const auto id = static_cast<std::uint32_t>(names_.size());
     ids_.emplace(names_.emplace_back(name), id);
+    bytes_ += name.size();
     return NameId{id};
   }
 
@@ -35,9 +37,14 @@ class Table {
   }
 
  private:
+  [[nodiscard]] bool full() const {
+    return names_.size() >= kUntrustedNamesMax || bytes_ >= kUntrustedBytesMax;
+  }
+
   std::shared_mutex mutex_;
   std::deque<std::string> names_{""};  // a deque never moves its elements
   std::unordered_map<std::string_view, std::uint32_t> ids_{{names_.front(), 0}};
+  std::size_t bytes_ = 0;
 };
 
 Table& table() {
@@ -45,11 +52,11 @@ Table& table() {
   return instance;
 }
 
-NameId intern_remembered(std::string_view name, std::size_t names_max) {
+NameId intern_remembered(std::string_view name, bool trusted) {
   if (name.empty()) return NameId{};
   thread_local std::unordered_map<std::string_view, NameId> remembered;
   if (const auto found = remembered.find(name); found != remembered.end()) return found->second;
-  const NameId id = table().intern(name, names_max);
+  const NameId id = table().intern(name, trusted);
   const std::string_view text = table().name_of(id);
   if (remembered.size() < kRememberedMax && text == name) remembered.emplace(text, id);
   return id;
@@ -58,11 +65,11 @@ NameId intern_remembered(std::string_view name, std::size_t names_max) {
 }  // namespace
 
 NameId intern(std::string_view name) {
-  return intern_remembered(name, SIZE_MAX);
+  return intern_remembered(name, true);
 }
 
 NameId intern_untrusted(std::string_view name) {
-  return intern_remembered(name, kUntrustedNamesMax);
+  return intern_remembered(name, false);
 }
 
 std::string_view name_of(NameId id) {

@@ -21,7 +21,8 @@ struct NameId {
 [[nodiscard]] NameId intern(std::string_view name);
 
 // The same for text that comes from the network (paths, methods): once the table holds a million
-// names, unknown ones become "(other)", so that hostile traffic cannot fill the memory.
+// names or 64 MiB of text, unknown ones become "(other)", so that hostile traffic cannot fill the
+// memory.
 [[nodiscard]] NameId intern_untrusted(std::string_view name);
 
 [[nodiscard]] std::string_view name_of(NameId id);

@@ -36,8 +36,9 @@ inline constexpr double to_ms(Duration duration) {
   return static_cast<double>(duration.count()) / 1e6;
 }
 
+// To the nearest nanosecond.
 inline constexpr Duration from_ms(double ms) {
-  return Duration{static_cast<std::int64_t>(ms * 1e6)};
+  return Duration{static_cast<std::int64_t>(ms * 1e6 + (ms < 0 ? -0.5 : 0.5))};
 }
 
 // The drivers' source of time. Implementations are thread-safe.

@@ -99,6 +99,10 @@ int hex_digit(char c) {
   return -1;
 }
 
+bool is_control(char c) {
+  return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
+}
+
 BodyReader::Step malformed() {
   BodyReader::Step step;
   step.malformed = true;
@@ -141,7 +145,8 @@ FramingVerdict response_framing(const ResponseHead& head, std::string_view reque
   return verdict;
 }
 
-BodyReader::BodyReader(Framing framing) {
+BodyReader::BodyReader(Framing framing, Strictness strictness)
+    : lenient_(strictness == Strictness::lenient) {
   switch (framing.kind) {
     case BodyKind::none:
       break;
@@ -187,16 +192,19 @@ BodyReader::Step BodyReader::read_counted(std::string_view bytes) {
   return {size, bytes.substr(0, size), false};
 }
 
-// chunk-size [ chunk-ext ] CRLF. Extensions are skipped; white space or anything else directly
-// after the size is refused (RFC 9112 7.1.1 has BWS only before ";", and that only as an erratum).
+// chunk-size [ chunk-ext ] CRLF. Extensions are skipped, but hold no control bytes; white space or
+// anything else directly after the size is refused (RFC 9112 7.1.1 has BWS only before ";", and
+// that only as an erratum).
 BodyReader::Step BodyReader::read_chunk_size(std::string_view bytes) {
   const std::size_t end = bytes.find('\n');
   if (end == std::string_view::npos) {
     return bytes.size() > kChunkLineBytesMax ? malformed() : Step{};
   }
-  if (end == 0 || bytes[end - 1] != '\r' || end > kChunkLineBytesMax) return malformed();
-  const std::string_view line = bytes.substr(0, end - 1);
-  if (line.find('\r') != std::string_view::npos) return malformed();
+  const bool bare_lf = end == 0 || bytes[end - 1] != '\r';
+  if ((bare_lf && !lenient_) || end > kChunkLineBytesMax) return malformed();
+  std::string_view line = bytes.substr(0, bare_lf ? end : end - 1);
+  if (std::any_of(line.begin(), line.end(), is_control)) return malformed();
+  while (lenient_ && (line.ends_with(' ') || line.ends_with('\t'))) line.remove_suffix(1);
   std::uint64_t size = 0;
   std::size_t digits = 0;
   while (digits < line.size() && hex_digit(line[digits]) >= 0) {
@@ -212,6 +220,10 @@ BodyReader::Step BodyReader::read_chunk_size(std::string_view bytes) {
 
 BodyReader::Step BodyReader::read_chunk_end(std::string_view bytes) {
   if (bytes.empty()) return {};
+  if (lenient_ && bytes[0] == '\n') {
+    state_ = State::chunk_size;
+    return {1, {}, false};
+  }
   if (bytes[0] != '\r') return malformed();
   if (bytes.size() < 2) return {};
   if (bytes[1] != '\n') return malformed();
@@ -225,10 +237,11 @@ BodyReader::Step BodyReader::read_trailer(std::string_view bytes) {
   if (end == std::string_view::npos) {
     return bytes.size() > kChunkLineBytesMax ? malformed() : Step{};
   }
-  if (end == 0 || bytes[end - 1] != '\r') return malformed();
+  const bool bare_lf = end == 0 || bytes[end - 1] != '\r';
+  if ((bare_lf && !lenient_) || end > kChunkLineBytesMax) return malformed();
   trailer_bytes_ += end + 1;
   if (trailer_bytes_ > kTrailerBytesMax) return malformed();
-  if (end == 1) state_ = State::done;
+  if (end == (bare_lf ? 0U : 1U)) state_ = State::done;
   return {end + 1, {}, false};
 }
 

@@ -54,8 +54,12 @@ struct FramingVerdict {
 //   }
 class BodyReader {
  public:
+  // What a lenient reader (a capture) takes and a strict one refuses: white space behind a chunk's
+  // size, lines that end in LF alone.
+  enum class Strictness { strict, lenient };
+
   BodyReader() = default;
-  explicit BodyReader(Framing framing);
+  explicit BodyReader(Framing framing, Strictness strictness = Strictness::strict);
 
   struct Step {
     std::size_t consumed = 0;
@@ -86,6 +90,7 @@ class BodyReader {
 
   State state_ = State::done;
   bool chunked_ = false;
+  bool lenient_ = false;
   std::uint64_t remaining_ = 0;
   std::uint64_t payload_bytes_ = 0;
   std::uint64_t trailer_bytes_ = 0;

@@ -17,12 +17,14 @@ bool valid_host(std::string_view host) {
   return true;
 }
 
-// The authority of an absolute-form target; empty for other forms.
+// The authority of an absolute-form target of a scheme that we speak; empty for all others.
 std::string_view authority_of(std::string_view target) {
-  const std::size_t scheme = target.find("://");
-  if (scheme == std::string_view::npos || target.starts_with('/')) return {};
-  target.remove_prefix(scheme + 3);
-  return target.substr(0, target.find_first_of("/?"));
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!equals_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
+    target.remove_prefix(scheme.size());
+    return target.substr(0, target.find_first_of("/?"));
+  }
+  return {};
 }
 
 std::optional<Refusal> judge_host(const RequestHead& head, std::string_view& host) {
@@ -87,8 +89,9 @@ ResponseVerdict judge_response(const ResponseHead& head,
     return verdict;
   }
   verdict.framing = framing.framing;
-  const bool keeps_alive = head.version >= 11 ? !has_token(head.fields, "Connection", "close")
-                                              : has_token(head.fields, "Connection", "keep-alive");
+  const bool keeps_alive =
+      !has_token(head.fields, "Connection", "close") &&
+      (head.version >= 11 || has_token(head.fields, "Connection", "keep-alive"));
   verdict.reusable =
       keeps_alive && framing.framing.kind != BodyKind::until_close && head.status != 101;
   return verdict;

@@ -478,6 +478,12 @@ std::uint32_t HttpClient::requests_sent() const {
   return state_->requests;
 }
 
+HttpPeer HttpClient::peer() const {
+  error_code error;
+  const tcp::endpoint endpoint = state_->socket.remote_endpoint(error);
+  return error ? HttpPeer{{}, 0} : HttpPeer{endpoint.address().to_string(), endpoint.port()};
+}
+
 std::uint16_t HttpClient::local_port() const {
   error_code error;
   const tcp::endpoint endpoint = state_->socket.local_endpoint(error);

@@ -143,6 +143,8 @@ class HttpClient {
   [[nodiscard]] bool connected() const;
   // Requests sent on this connection so far.
   [[nodiscard]] std::uint32_t requests_sent() const;
+  // The numeric address that it is connected to; empty when closed.
+  [[nodiscard]] HttpPeer peer() const;
   // The local port of the connection; 0 when closed.
   [[nodiscard]] std::uint16_t local_port() const;
 

@@ -126,6 +126,7 @@ void OriginModel::on_probe(Work work, TimePoint now) {
         work.extra = flap->delay;
         break;
       case HealthFlap::Verdict::drop:
+        steps_.push_back({now, DropWork{work.ticket}});
         return;  // its connection stays as it is until the prober gives up
     }
   }
@@ -194,8 +195,10 @@ void OriginModel::finish(TimePoint now) {
 
 void OriginModel::answer(const Work& work, SendAnswer::Source source, int status, TimePoint now) {
   const auto entry = connections_.find(work.connection);
-  if (entry == connections_.end() || entry->second.owed != work.ticket)
-    return;  // the client has gone
+  if (entry == connections_.end() || entry->second.owed != work.ticket) {
+    steps_.push_back({now, DropWork{work.ticket}});  // its client has gone
+    return;
+  }
   Connection& connection = entry->second;
   const bool used_up = config_.requests_per_connection_max != 0 &&
                        connection.requests >= config_.requests_per_connection_max;

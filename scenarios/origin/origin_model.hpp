@@ -136,6 +136,11 @@ struct SendAnswer {
       false;  // Connection: close, and a FIN after it; the model has forgotten the connection
 };
 
+// Nothing more will come of this ticket: its client went away, or its probe is not to be answered.
+struct DropWork {
+  OriginTicket ticket = 0;
+};
+
 struct CloseConnection {
   OriginConnection connection = 0;
   bool reset = false;  // RST, otherwise FIN
@@ -152,7 +157,7 @@ struct ChangeState {
 
 struct OriginStep {
   TimePoint at;  // when it was due
-  std::variant<BeginWork, SendAnswer, CloseConnection, SetListening, ChangeState> body;
+  std::variant<BeginWork, SendAnswer, DropWork, CloseConnection, SetListening, ChangeState> body;
 };
 
 class OriginModel {

@@ -50,19 +50,12 @@ class SimWorld {
     parts.attempts_at_origins = &attempts_at_origins_;
     for (OriginConfig& config : make_origins(origin, spec, dependencies_, order_.seed)) {
       chaos::LinkModel::Settings settings;
-      settings.name = {upstream_of(origin), config.name};
+      settings.name = {upstream_of(world_, origin), config.name};
       settings.to_origin = world_.link.delay;
       settings.to_gateway = world_.link.delay;
       links_[origin].push_back(
           std::make_unique<SimLink>(parts, std::move(settings), faults_, std::move(config)));
     }
-  }
-
-  [[nodiscard]] std::string upstream_of(const std::string& origin) const {
-    for (const auto& [upstream, name] : world_.upstream_origins) {
-      if (name == origin) return upstream;
-    }
-    return {};
   }
 
   std::vector<std::vector<SimLink*>> links_by_upstream() {

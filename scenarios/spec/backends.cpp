@@ -93,6 +93,13 @@ Result<chaos::FaultPlan> fault_plan_of(const World& world, std::uint64_t seed) {
   return chaos::FaultPlan::make(seed, std::move(faults));
 }
 
+std::string upstream_of(const World& world, const std::string& origin) {
+  for (const auto& [upstream, name] : world.upstream_origins) {
+    if (name == origin) return upstream;
+  }
+  return {};
+}
+
 std::vector<FaultWindow> windows_of(const World& world, Duration run) {
   std::vector<FaultWindow> windows;
   for (const TimelineEntry& entry : world.timeline) {

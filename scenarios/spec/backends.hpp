@@ -53,6 +53,9 @@ struct Operation {
 // The faults of the timeline. Fails (usage) as FaultPlan::make does.
 [[nodiscard]] Result<chaos::FaultPlan> fault_plan_of(const World& world, std::uint64_t seed);
 
+// The upstream whose endpoints are that origin's instances; empty if there is none.
+[[nodiscard]] std::string upstream_of(const World& world, const std::string& origin);
+
 // Every named entry of the timeline as a band for the report.
 [[nodiscard]] std::vector<FaultWindow> windows_of(const World& world, Duration run);
 

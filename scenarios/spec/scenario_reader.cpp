@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "gateway/config/gateway_config_reader.hpp"
 #include "gateway/config/yaml_reader.hpp"
 #include "reports/expectation/expression.hpp"
 #include "scenarios/spec/origin_reader.hpp"
@@ -72,7 +73,11 @@ std::size_t instances_of(const YamlNode& world, const std::string& origin) {
 // own reader then finds the instances as endpoints.
 void place_origins(YamlNode& world, std::map<std::string, std::string>& upstream_origins) {
   YamlNode* gateway = world.find("gateway");
-  YamlNode* upstreams = gateway != nullptr ? gateway->find("upstreams") : nullptr;
+  if (gateway == nullptr) return;
+  if (gateway->find("listen") == nullptr) {
+    gateway->entries.push_back({"listen", gateway->place, scalar("127.0.0.1:0", gateway->place)});
+  }
+  YamlNode* upstreams = gateway->find("upstreams");
   if (upstreams == nullptr) return;
   for (YamlEntry& upstream : upstreams->entries) {
     const std::optional<YamlNode> origin = take(upstream.value, "origin");

@@ -186,6 +186,22 @@ TEST(ReplaySource, ExpectsNoBodyWhereTheRecordedOneIsNotWhole) {
   EXPECT_FALSE(expected->body_digest);
 }
 
+TEST(ReplaySource, ExpectsNoBodyWhereSecretsWereReplaced) {
+  auto exchange = recorded(1, seconds{0}, 1, "/", R"({"token":"redacted-0011223344556677"})");
+  exchange.response->redacted = true;
+  EXPECT_FALSE(plan_of({exchange})->requests().front().expected->body_digest);
+  exchange.response->body = "a cookie beside it was replaced";
+  EXPECT_TRUE(plan_of({exchange})->requests().front().expected->body_digest);
+  exchange.response->fields = {{"content-encoding", "gzip"}};
+  EXPECT_FALSE(plan_of({exchange})->requests().front().expected->body_digest);
+}
+
+TEST(ReplaySource, CountsTheRequestsThatLoseAFlaw) {
+  auto exchange = recorded(1, seconds{0});
+  exchange.request->defects = "bare_lf";
+  EXPECT_EQ(plan_of({exchange, recorded(2, seconds{0})})->mended(), 1U);
+}
+
 TEST(ReplaySource, ReplaysARequestWithoutAnswerAndExpectsNothing) {
   auto exchange = recorded(1, seconds{0});
   exchange.response.reset();

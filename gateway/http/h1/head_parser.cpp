@@ -1,7 +1,6 @@
 #include "gateway/http/h1/head_parser.hpp"
 
 #include <array>
-#include <cstring>
 #include <optional>
 
 namespace gatedrill::http::h1 {
@@ -29,6 +28,9 @@ constexpr std::array<bool, 256> make_value_table() {
   return table;
 }
 
+// Room in the request line beside the target.
+constexpr std::size_t kMethodAndVersionBytesMax = 64;
+
 constexpr auto kToken = make_token_table();
 constexpr auto kValue = make_value_table();
 
@@ -51,9 +53,8 @@ struct Line {
 };
 
 std::optional<Line> next_line(std::string_view bytes) {
-  const void* found = std::memchr(bytes.data(), '\n', bytes.size());
-  if (found == nullptr) return std::nullopt;
-  const auto length = static_cast<std::size_t>(static_cast<const char*>(found) - bytes.data());
+  const std::size_t length = bytes.find('\n');
+  if (length == std::string_view::npos) return std::nullopt;
   Line line;
   line.size = length + 1;
   line.bare_lf = length == 0 || bytes[length - 1] != '\r';
@@ -161,8 +162,9 @@ HeadResult parse_lines(std::string_view bytes,
   for (;;) {
     const auto line = next_line(bytes.substr(offset));
     if (!line) {
+      // The line's CR may be here already.
       const bool too_large =
-          bytes.size() >= limits.head_bytes || bytes.size() - offset > limits.line_bytes;
+          bytes.size() >= limits.head_bytes || bytes.size() - offset > limits.line_bytes + 1;
       result.state = too_large ? HeadState::head_too_large : HeadState::incomplete;
       result.defects = defects;
       return result;
@@ -212,10 +214,13 @@ HeadResult parse_request_head(std::string_view bytes, const HeadLimits& limits, 
   while (bytes.substr(offset).starts_with("\r\n"))
     offset += 2;
   const auto line = next_line(bytes.substr(offset));
+  const std::size_t line_bytes = line ? line->size - 1 : bytes.size() - offset;
+  if (line_bytes > limits.target_bytes + kMethodAndVersionBytesMax) {
+    return {HeadState::target_too_long, 0, Defects{}};
+  }
   if (!line) {
-    const std::size_t line_max = limits.target_bytes + 64;
     HeadResult result;
-    if (bytes.size() - offset > line_max) result.state = HeadState::target_too_long;
+    if (bytes.size() >= limits.head_bytes) result.state = HeadState::head_too_large;
     return result;
   }
   Defects defects;
@@ -229,11 +234,9 @@ HeadResult parse_response_head(std::string_view bytes,
                                const HeadLimits& limits,
                                ResponseHead& head) {
   const auto line = next_line(bytes);
-  if (!line) {
-    HeadResult result;
-    if (bytes.size() > limits.line_bytes) result.state = HeadState::head_too_large;
-    return result;
-  }
+  const std::size_t line_bytes = line ? line->size - 1 : bytes.size();
+  if (line_bytes > limits.line_bytes + 1) return {HeadState::head_too_large, 0, Defects{}};
+  if (!line) return {};
   Defects defects;
   if (line->bare_lf) defects.add(Defect::bare_lf);
   parse_status_line(line->text, head, defects);

@@ -351,6 +351,10 @@ TEST_F(HttpClientTest, SaysThatConnectingTookTooLong) {
 
 TEST_F(HttpClientTest, LooksUpNames) {
   EXPECT_EQ(connect_to({"localhost", listener_.port()}).error, ClientError::none);
+  EXPECT_EQ(client_->peer().host, "127.0.0.1");
+  EXPECT_EQ(client_->peer().port, listener_.port());
+  client_->close();
+  EXPECT_EQ(client_->peer().host, "");
 }
 
 TEST_F(HttpClientTest, TellsWhatBecameOfAnIdleConnection) {

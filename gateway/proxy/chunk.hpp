@@ -1,0 +1,21 @@
+// Chunks of a chunked body, as we frame them.
+#pragma once
+
+#include <charconv>
+#include <string>
+#include <string_view>
+
+namespace gatedrill::gateway {
+
+inline void append_chunk(std::string& out, std::string_view payload) {
+  char digits[16];
+  const char* end = std::to_chars(digits, digits + sizeof digits, payload.size(), 16).ptr;
+  out.append(digits, static_cast<std::size_t>(end - digits)).append("\r\n");
+  out.append(payload).append("\r\n");
+}
+
+inline void append_last_chunk(std::string& out) {
+  out.append("0\r\n\r\n");
+}
+
+}  // namespace gatedrill::gateway

@@ -1,0 +1,94 @@
+#include "gateway/proxy/command.hpp"
+
+#include <csignal>
+#include <iostream>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <boost/asio.hpp>
+
+#include "gateway/config/gateway_config_reader.hpp"
+#include "gateway/proxy/server.hpp"
+
+namespace gatedrill::gateway {
+namespace {
+
+namespace asio = boost::asio;
+
+struct Options {
+  std::string config;
+  std::string out;
+  std::string which_route;
+  std::vector<std::string> assignments;
+};
+
+// The first signal drains; the second one, handled by nobody any more, kills.
+void drain_on_signal(asio::signal_set& signals, GatewayServer& server, asio::io_context& context) {
+  signals.async_wait([&](const boost::system::error_code& error, int /*signal*/) {
+    if (error) return;
+    std::cerr
+        << "gatedrill gateway: stopping once running requests have ended; again to stop now\n";
+    signals.clear();
+    server.drain([&context] { context.stop(); });
+  });
+}
+
+Result<void> serve(const GatewayConfig& config, const std::string& out, const SinkFactory& sinks) {
+  std::unique_ptr<EventSink> sink = std::make_unique<NullSink>();
+  const SteadyClock clock;
+  asio::io_context context(1);
+  {
+    if (!out.empty()) {
+      auto opened = sinks(out);
+      if (!opened) return opened.error();
+      sink = std::move(*opened);
+    }
+    GatewayServer server(config, clock, *sink, context);
+    if (auto started = server.start(); !started) return started;
+    asio::signal_set signals(context, SIGINT, SIGTERM);
+    drain_on_signal(signals, server, context);
+    for (const std::string& address : server.addresses()) {
+      std::cerr << "gatedrill gateway: listening on " << address << "\n";
+    }
+    context.run();
+  }
+  return {};
+}
+
+Result<void> run(const Options& options, const SinkFactory& sinks) {
+  auto config = load_gateway_config(options.config, options.assignments);
+  if (!config) return config.error();
+  if (!options.which_route.empty()) {
+    auto route = which_route(*config, options.which_route);
+    if (!route) return route.error();
+    std::cout << *route << "\n";
+    return {};
+  }
+  static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
+  return serve(*config, options.out, sinks);
+}
+
+}  // namespace
+
+void add_gateway_command(CLI::App& app, SinkFactory sinks, int& exit_status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("gateway", "the gateway alone, as one would deploy it");
+  command->add_option("-c,--config", options->config, "gateway.yaml")->required();
+  command->add_option("-o,--out", options->out, "record what happens into this run.db");
+  command->add_option("--set", options->assignments,
+                      "change a setting, as in --set timeouts.response=2s");
+  command->add_option("--which-route", options->which_route,
+                      "explain where a request would go, as in 'GET /order/x', and exit");
+  command->footer(
+      "Examples:\n"
+      "  gatedrill gateway -c gateway.yaml -o run.db\n"
+      "  gatedrill gateway -c gateway.yaml --which-route 'GET http://shop.example/order/1'");
+  command->callback([options, sinks = std::move(sinks), &exit_status] {
+    if (const auto done = run(*options, sinks); !done) {
+      std::cerr << "gatedrill gateway: " << done.error().message << "\n";
+      exit_status = gatedrill::exit_status(done.error().code);
+    }
+  });
+}
+
+}  // namespace gatedrill::gateway

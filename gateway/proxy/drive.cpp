@@ -1,0 +1,335 @@
+#include "gateway/proxy/drive.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <variant>
+
+#include "gateway/http/h1/head_parser.hpp"
+#include "gateway/http/head_writer.hpp"
+#include "gateway/net/network_error.hpp"
+#include "gateway/proxy/chunk.hpp"
+#include "gateway/proxy/session.hpp"
+#include "gateway/proxy/shard.hpp"
+
+namespace gatedrill::gateway {
+namespace {
+
+// How much of an answer may wait for a slow client.
+constexpr std::size_t kAnswerPendingMax = std::size_t{64} * 1024;
+
+Deadline earlier(const Deadline& a, const Deadline& b) {
+  return b.at < a.at ? b : a;
+}
+
+}  // namespace
+
+Drive::Drive(Session& session, Stream& stream, ShardUpstream& upstream, Exchange& exchange)
+    : session_(session), stream_(stream), upstream_(upstream), exchange_(exchange) {}
+
+Drive::~Drive() {
+  if (connection_) release_connection(false);
+}
+
+Task<StreamEnd> Drive::run() {
+  Step step = exchange_.start(session_.now());
+  for (;;) {
+    session_.shard().publish_transitions(upstream_.upstream);
+    if (const Send* send = std::get_if<Send>(&step)) {
+      step = co_await attempt(*send);
+    } else if (std::holds_alternative<Forward>(step)) {
+      step = co_await forward();
+    } else if (const Wait* wait = std::get_if<Wait>(&step)) {
+      step = co_await pause(wait->until);
+    } else if (const LocalReply* local = std::get_if<LocalReply>(&step)) {
+      step = co_await reply(*local);
+    } else {
+      co_return finish(std::get<Done>(step));
+    }
+  }
+}
+
+void Drive::release_connection(bool keep) {
+  Connections& connections = session_.shard().connections();
+  Pool& pool = upstream_.pools.pool(endpoint_);
+  if (keep) {
+    connections.keep(connection_, pool);
+  } else {
+    connections.close(*connection_);
+  }
+  connection_.reset();
+  connections.close_evicted(pool);
+}
+
+StreamEnd Drive::finish(const Done& done) {
+  if (connection_) release_connection(done.keep_connection);
+  exchange_.report(session_.shard().name(), session_.shard().sink());
+  if (session_.client_gone()) return StreamEnd::close;
+  // What was sent ends early. Where its end is the connection's, only a reset tells.
+  if (done.abort_client) return until_close_out_ ? StreamEnd::abort : StreamEnd::close;
+  if (!stream_.upload().received()) return StreamEnd::linger;
+  return stream_.keep_alive() ? StreamEnd::keep : StreamEnd::close;
+}
+
+Step Drive::fail(Cause cause) {
+  facts_.cause = cause;
+  if (connection_) release_connection(false);
+  return exchange_.on_attempt_failed(session_.now(), facts_);
+}
+
+// The client's side may end a request at any time.
+std::optional<Step> Drive::client_trouble() {
+  if (session_.stopping()) return exchange_.on_request_failed(session_.now(), Cause::draining);
+  if (session_.client_gone()) return exchange_.on_client_gone(session_.now());
+  return std::nullopt;
+}
+
+Task<Step> Drive::attempt(Send send) {
+  facts_ = FailureFacts{};
+  endpoint_ = send.endpoint;
+  Connections& connections = session_.shard().connections();
+  connections.close_evicted(upstream_.pools.pool(endpoint_));
+  if (send.connection.reused()) {
+    connection_ = connections.take(send.connection.id, session_);
+    assert(connection_ && !connection_->ended());
+  } else {
+    connection_ = connections.open(send.connection.id, session_);
+    connection_->connect(upstream_.addresses[endpoint_]);
+    const Deadline by = exchange_.deadline(Phase::connect, session_.now());
+    while (connection_->connecting()) {
+      if (auto step = client_trouble()) co_return *step;
+      if (session_.now() >= by.at) co_return fail(by.cause);
+      session_.client().start_read();
+      co_await session_.event(by.at);
+    }
+    if (connection_->connect_error()) {
+      co_return fail(cause_of(connection_->connect_error(), Operation::connect));
+    }
+  }
+  stream_.upload().rewind(exchange_.attempt());
+  co_return co_await converse();
+}
+
+// Sends the request and waits for the head of its answer, in either order: an upstream may answer
+// before it has read everything.
+Task<Step> Drive::converse() {
+  if (stream_.expects_continue()) {
+    session_.to_client().bytes().append("HTTP/1.1 100 Continue\r\n\r\n");
+    stream_.continue_sent();
+  }
+  client_progress_ = session_.now();
+  deadline_ = Deadline{};
+  for (;;) {
+    if (auto step = send_request()) co_return *step;
+    if (auto step = read_answer_head()) co_return *step;
+    if (connection_->ended()) {
+      const bool unsent = connection_->write_error() && !facts_.response_started;
+      co_return fail(unsent ? cause_of(connection_->write_error(), Operation::write)
+                            : cause_of(connection_->read_error(), Operation::read));
+    }
+    if (auto step = client_trouble()) co_return *step;
+    if (session_.now() >= deadline_.at) {
+      if (deadline_.cause == Cause::client_body_timeout) {
+        co_return exchange_.on_request_failed(session_.now(), deadline_.cause);
+      }
+      co_return fail(deadline_.cause);
+    }
+    session_.to_client().flush(session_.client());
+    connection_->start_read(session_.shard().config().response_head.head_bytes);
+    if (stream_.upload().pending() && !connection_->write_error()) connection_->await_writable();
+    session_.client().start_read();
+    co_await session_.event(deadline_.at);
+  }
+}
+
+// Moves what it can of the request; sets the deadline that goes with what it waits for next.
+std::optional<Step> Drive::send_request() {
+  Upload& upload = stream_.upload();
+  if (upload.sent() && deadline_.at != kNever) return std::nullopt;
+  const TimePoint now = session_.now();
+  const Upload::Taken taken = upload.take(session_.client());
+  if (taken == Upload::Taken::malformed) {
+    return exchange_.on_request_failed(now, Cause::malformed_request);
+  }
+  if (taken == Upload::Taken::too_large) {
+    return exchange_.on_request_failed(now, Cause::request_body_too_large);
+  }
+  if (taken == Upload::Taken::something) client_progress_ = now;
+  const bool sent = upload.flush(*connection_);
+  facts_.request_started = facts_.request_started || sent;
+  if (!upload.replayable()) exchange_.on_body_not_replayable();
+  if (upload.received() || upload.pending()) {
+    if (sent || deadline_.at == kNever) deadline_ = exchange_.deadline(Phase::response, now);
+  } else {
+    const Duration patience = session_.shard().config().client.body_timeout;
+    const Deadline stalled{client_progress_ + patience, Cause::client_body_timeout};
+    deadline_ = earlier(exchange_.deadline(Phase::request, now), stalled);
+  }
+  return std::nullopt;
+}
+
+// The next step once the head is whole, or wrong; nothing while it is not.
+std::optional<Step> Drive::read_answer_head() {
+  http::ResponseHead& head = stream_.answer_head();
+  const http::h1::HeadLimits& limits = session_.shard().config().response_head;
+  for (;;) {
+    const std::string_view input = connection_->input();
+    if (input.empty()) return std::nullopt;
+    facts_.response_started = true;
+    const http::h1::HeadResult parsed = http::h1::parse_response_head(input, limits, head);
+    if (parsed.state == http::h1::HeadState::incomplete) return std::nullopt;
+    if (parsed.state != http::h1::HeadState::complete) {
+      return fail(Cause::response_header_too_large);
+    }
+    const http::ResponseVerdict verdict =
+        http::judge_response(head, parsed, stream_.head_only() ? "HEAD" : "GET");
+    if (!verdict.malformed.empty() || head.status == 101) return fail(Cause::malformed_response);
+    if (head.status >= 200) {
+      const Step step = exchange_.on_response_head(session_.now(), head.status);
+      begin_answer(verdict);
+      connection_->consume(parsed.size);
+      return step;
+    }
+    // The 100 that we asked for, in a way: the client has had ours.
+    if (head.status != 100 && stream_.client_version() >= 11) {
+      http::write_interim_head(head, session_.to_client().bytes());
+    }
+    connection_->consume(parsed.size);
+  }
+}
+
+void Drive::begin_answer(const http::ResponseVerdict& verdict) {
+  const http::ResponseHead& head = stream_.answer_head();
+  const http::ResponseOptions options = http::response_options(head);
+  reader_ = http::BodyReader(verdict.framing);
+  answer_reusable_ = verdict.reusable;
+  keep_alive_hint_ = options.keep_alive_timeout;
+
+  http::ResponseRewrite rewrite;
+  rewrite.framing = verdict.framing;
+  rewrite.bodiless = stream_.head_only() || head.status == 204 || head.status == 304;
+  const bool counted = verdict.framing.kind == http::BodyKind::none ||
+                       verdict.framing.kind == http::BodyKind::length;
+  chunk_out_ = !counted && stream_.client_version() >= 11;
+  if (!counted) {
+    rewrite.framing =
+        http::Framing{chunk_out_ ? http::BodyKind::chunked : http::BodyKind::until_close, 0};
+  }
+  until_close_out_ = !counted && !chunk_out_;
+  // An answer that comes before the request has ended closes both connections (gateway
+  // reference 2.5): what follows of the request would be read as another one.
+  if (until_close_out_ || !stream_.upload().received() || session_.shard().draining()) {
+    stream_.no_keep_alive();
+  }
+  rewrite.close = !stream_.keep_alive();
+  rewrite.keep_alive = stream_.keep_alive() && stream_.client_version() == 10;
+  http::write_response_head(head, options, rewrite, session_.to_client().bytes());
+}
+
+// Moves what has arrived of the answer's body towards the client. True if something moved.
+bool Drive::move_answer() {
+  Outbox& out = session_.to_client();
+  bool moved = false;
+  while (!reader_.done() && out.pending() < kAnswerPendingMax) {
+    const http::BodyReader::Step step = reader_.read(connection_->input());
+    if (step.malformed) {
+      answer_malformed_ = true;
+      return moved;
+    }
+    if (step.consumed == 0) {
+      // The end of file is the end of a body that has no other.
+      if (!connection_->ended() || connection_->read_error() != boost::asio::error::eof ||
+          !reader_.finish_at_close()) {
+        return moved;
+      }
+    } else if (!step.payload.empty()) {
+      if (chunk_out_) {
+        append_chunk(out.bytes(), step.payload);
+      } else {
+        out.bytes().append(step.payload);
+      }
+    }
+    connection_->consume(step.consumed);
+    moved = true;
+    if (reader_.done() && chunk_out_) append_last_chunk(out.bytes());
+  }
+  return moved;
+}
+
+bool Drive::reusable() const {
+  return answer_reusable_ && stream_.upload().sent() && connection_->input().empty() &&
+         !connection_->ended() && !connection_->write_error();
+}
+
+Task<Step> Drive::forward() {
+  Outbox& out = session_.to_client();
+  TimePoint read_at = session_.now();
+  TimePoint written_at = session_.now();
+  if (reader_.done() && chunk_out_) append_last_chunk(out.bytes());
+  for (;;) {
+    const TimePoint now = session_.now();
+    // What is left of the request; if it is malformed now, there is nobody left to tell.
+    if (!stream_.upload().sent()) {
+      stream_.upload().take(session_.client());
+      stream_.upload().flush(*connection_);
+    }
+    if (move_answer()) read_at = now;
+    if (out.flush(session_.client())) written_at = now;
+    if (session_.client_gone()) co_return exchange_.on_client_gone(now);
+    if (session_.stopping()) co_return exchange_.on_request_failed(now, Cause::draining);
+    if (out.empty()) {
+      if (reader_.done()) {
+        co_return exchange_.on_response_end(now, Cause::ok, reusable(), keep_alive_hint_);
+      }
+      if (answer_malformed_) {
+        co_return exchange_.on_response_end(now, Cause::malformed_response, false);
+      }
+      if (connection_->ended()) {
+        co_return exchange_.on_response_end(now, Cause::body_truncated, false);
+      }
+    }
+    Deadline by = exchange_.deadline(Phase::body, read_at);
+    if (!out.empty()) {
+      const Duration patience = session_.shard().config().client.body_timeout;
+      by = Deadline{written_at + patience, Cause::client_closed};
+    }
+    if (now >= by.at) {
+      if (by.cause == Cause::client_closed) co_return exchange_.on_client_gone(now);
+      co_return exchange_.on_response_end(now, by.cause, false);
+    }
+    if (!out.empty()) session_.client().await_writable();
+    if (out.pending() < kAnswerPendingMax) connection_->start_read();
+    if (stream_.upload().pending() && !connection_->write_error()) connection_->await_writable();
+    session_.client().start_read();
+    co_await session_.event(by.at);
+  }
+}
+
+Task<Step> Drive::pause(TimePoint until) {
+  for (;;) {
+    if (auto step = client_trouble()) co_return *step;
+    if (session_.now() >= until) co_return exchange_.on_waited(session_.now());
+    session_.client().start_read();
+    co_await session_.event(until);
+  }
+}
+
+Task<Step> Drive::reply(LocalReply reply) {
+  if (connection_) release_connection(false);  // the request failed, not the attempt
+  // The body of a request that goes nowhere is read over if it is here already.
+  while (stream_.upload().discard(session_.client()) == Upload::Taken::something) {
+  }
+  if (!stream_.upload().received() || session_.shard().draining()) stream_.no_keep_alive();
+  stream_.write_reply(reply.cause, reply.status, reply.retry_after);
+  Outbox& out = session_.to_client();
+  const TimePoint by = session_.now() + session_.shard().config().client.body_timeout;
+  while (out.flush(session_.client()), !out.empty()) {
+    if (session_.client_gone() || session_.now() >= by) {
+      co_return exchange_.on_client_gone(session_.now());
+    }
+    session_.client().await_writable();
+    co_await session_.event(by);
+  }
+  co_return exchange_.on_reply_sent(session_.now());
+}
+
+}  // namespace gatedrill::gateway

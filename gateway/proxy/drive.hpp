@@ -1,0 +1,69 @@
+// The live driver of an Exchange: does each step on real connections and reports what came of it.
+// Everything about the request's life is decided by the exchange; here are only bytes and waits.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "gateway/http/framing.hpp"
+#include "gateway/http/strict.hpp"
+#include "gateway/net/connection.hpp"
+#include "gateway/net/task.hpp"
+#include "gateway/policy/exchange.hpp"
+#include "gateway/proxy/stream.hpp"
+
+namespace gatedrill::gateway {
+
+class Session;
+struct ShardUpstream;
+
+class Drive {
+ public:
+  // All outlive it.
+  Drive(Session& session, Stream& stream, ShardUpstream& upstream, Exchange& exchange);
+  // Closes the connection of an attempt that did not end.
+  ~Drive();
+  Drive(const Drive&) = delete;
+  Drive& operator=(const Drive&) = delete;
+
+  Task<StreamEnd> run();
+
+ private:
+  Task<Step> attempt(Send send);
+  Task<Step> converse();
+  Task<Step> forward();
+  Task<Step> pause(TimePoint until);
+  Task<Step> reply(LocalReply reply);
+  [[nodiscard]] StreamEnd finish(const Done& done);
+
+  [[nodiscard]] std::optional<Step> client_trouble();
+  [[nodiscard]] std::optional<Step> send_request();
+  [[nodiscard]] std::optional<Step> read_answer_head();
+  void begin_answer(const http::ResponseVerdict& verdict);
+  bool move_answer();
+  [[nodiscard]] bool reusable() const;
+  Step fail(Cause cause);
+  void release_connection(bool keep);
+
+  Session& session_;
+  Stream& stream_;
+  ShardUpstream& upstream_;
+  Exchange& exchange_;
+  std::shared_ptr<Connection> connection_;
+  std::size_t endpoint_ = 0;
+
+  // The attempt.
+  FailureFacts facts_;
+  TimePoint client_progress_;
+  Deadline deadline_;
+
+  // The answer.
+  http::BodyReader reader_;
+  bool chunk_out_ = false;
+  bool answer_reusable_ = false;
+  bool until_close_out_ = false;
+  std::optional<Duration> keep_alive_hint_;
+  bool answer_malformed_ = false;
+};
+
+}  // namespace gatedrill::gateway

@@ -1,0 +1,113 @@
+// What all sessions of one gateway share on one thread: its configuration in the form that requests
+// use, its upstreams, the connections to them, and the sessions themselves.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <boost/asio.hpp>
+
+#include "gateway/config/gateway_config.hpp"
+#include "gateway/core/event.hpp"
+#include "gateway/core/names.hpp"
+#include "gateway/core/time.hpp"
+#include "gateway/net/address.hpp"
+#include "gateway/net/connections.hpp"
+#include "gateway/policy/exchange.hpp"
+#include "gateway/policy/router.hpp"
+#include "gateway/policy/upstream.hpp"
+#include "gateway/proxy/request_ids.hpp"
+
+namespace gatedrill::gateway {
+
+class Session;
+
+// One upstream as this shard sees it.
+struct ShardUpstream {
+  ShardUpstream(const UpstreamConfig& config, const Random& random, std::uint64_t& next_id)
+      : upstream(config, random), pools(config, next_id) {}
+
+  Upstream upstream;
+  UpstreamPools pools;
+  std::vector<TcpEndpoint> addresses;  // of its endpoints
+};
+
+struct ShardRoute {
+  Route route;
+  ShardUpstream* upstream = nullptr;
+};
+
+class Shard {
+ public:
+  // `clock`, `sink` and `context` outlive it. Every route's upstream must exist.
+  Shard(const GatewayConfig& config,
+        boost::asio::io_context& context,
+        const SteadyClock& clock,
+        EventSink& sink);
+  ~Shard();
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+
+  // Looks up the endpoints' addresses and the trusted proxies.
+  Result<void> resolve_addresses();
+
+  void accept(Socket socket, const TcpEndpoint& peer);
+  // The session has ended; it is destroyed.
+  void remove(Session& session);
+
+  [[nodiscard]] std::size_t session_count() const { return sessions_.size(); }
+
+  // No keep-alive any more: idle sessions end now, the others with their request.
+  void drain();
+
+  [[nodiscard]] bool draining() const { return draining_; }
+
+  // Ends every session: what is unanswered is answered with `draining`.
+  void stop();
+
+  // Publishes what changed state in the upstream.
+  void publish_transitions(Upstream& upstream);
+
+  [[nodiscard]] ShardRoute* match(std::string_view host, std::string_view path);
+
+  [[nodiscard]] const GatewayConfig& config() const { return config_; }
+
+  [[nodiscard]] boost::asio::io_context& context() { return context_; }
+
+  [[nodiscard]] const SteadyClock& clock() const { return clock_; }
+
+  [[nodiscard]] EventSink& sink() { return sink_; }
+
+  [[nodiscard]] NameId name() const { return name_; }
+
+  [[nodiscard]] Connections& connections() { return connections_; }
+
+  [[nodiscard]] RequestIds& request_ids() { return request_ids_; }
+
+  [[nodiscard]] std::vector<std::unique_ptr<ShardUpstream>>& upstreams() { return upstreams_; }
+
+  // Told whenever a session has ended.
+  std::function<void()> on_session_ended;
+
+ private:
+  GatewayConfig config_;
+  boost::asio::io_context& context_;
+  const SteadyClock& clock_;
+  EventSink& sink_;
+  NameId name_;
+  RequestIds request_ids_;
+  AddressSet trusted_proxies_;
+  Router router_;
+  std::uint64_t next_connection_id_ = 1;
+  std::vector<std::unique_ptr<ShardUpstream>> upstreams_;
+  std::vector<std::unique_ptr<ShardRoute>> routes_;
+  Connections connections_;
+  std::unordered_map<Session*, std::unique_ptr<Session>> sessions_;
+  bool draining_ = false;
+};
+
+}  // namespace gatedrill::gateway

@@ -1,0 +1,171 @@
+#include "gateway/proxy/stream.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "gateway/proxy/drive.hpp"
+#include "gateway/proxy/session.hpp"
+#include "gateway/proxy/shard.hpp"
+
+namespace gatedrill::gateway {
+namespace {
+
+http::Refusal malformed(std::string_view reason, int status = 400) {
+  return http::Refusal{Cause::malformed_request, status, reason};
+}
+
+void append_field(std::string& out, std::string_view name, std::string_view value) {
+  out.append(name).append(": ").append(value).append("\r\n");
+}
+
+}  // namespace
+
+Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::HeadResult& parsed) {
+  const http::RequestVerdict verdict = http::judge_request(head, parsed);
+  if (verdict.refusal) co_return refuse(*verdict.refusal, &head);
+  const http::RequestOptions options = http::request_options(head);
+  if (const auto refusal = judge(head, verdict, options)) co_return refuse(*refusal, &head);
+
+  prepare(head, verdict, options);
+  const std::string_view path = head.target == "*" ? "/" : http::path_of(head.target);
+  ShardRoute* route = session_.shard().match(verdict.host, path);
+  if (route == nullptr) {
+    upload_.begin(verdict.framing, Upload::Limits{});
+    session_.client().consume(parsed.size);
+    co_return no_route();
+  }
+  const RouteConfig& config = route->route.config;
+  const std::string& key = config.retry.idempotency_key_header;
+  request_.facts.has_idempotency_key =
+      !key.empty() && http::find_field(head.fields, key).has_value();
+
+  http::RequestRewrite rewrite;
+  rewrite.framing = verdict.framing;
+  rewrite.host = verdict.host;
+  rewrite.via = session_.shard().config().name;
+  rewrite.client = session_.client_address();
+  rewrite.trusts_forwarded = session_.client_trusted();
+  rewrite.strip_prefix = config.strip_prefix;
+  rewrite.request_id = request_id_;
+  Upload::Limits limits;
+  limits.body_bytes_max = session_.shard().config().client.body_bytes_max;
+  limits.replay_bytes_max = session_.shard().config().replay_buffer_bytes;
+  std::string& out = upload_.begin(verdict.framing, limits);
+  upload_.head_written(http::write_request_head(head, options, rewrite, out));
+  // From here on the head's views are not used: its bytes make room for the body.
+  session_.client().consume(parsed.size);
+
+  exchange_.emplace(route->route, route->upstream->pools, request_);
+  Drive drive(session_, *this, *route->upstream, *exchange_);
+  co_return co_await drive.run();
+}
+
+// What a sound head may still not ask for.
+std::optional<http::Refusal> Stream::judge(const http::RequestHead& head,
+                                           const http::RequestVerdict& verdict,
+                                           const http::RequestOptions& options) const {
+  if (head.method == "CONNECT") return malformed("connect", 405);
+  if (!options.protected_option.empty()) return malformed("protected_connection_option");
+  if (!options.refused_expectation.empty()) return malformed("unknown_expectation", 417);
+  const std::uint64_t limit = session_.shard().config().client.body_bytes_max;
+  if (limit > 0 && verdict.framing.length > limit) {
+    return http::Refusal{Cause::request_body_too_large, 413, "content_length"};
+  }
+  return std::nullopt;
+}
+
+void Stream::prepare(const http::RequestHead& head,
+                     const http::RequestVerdict& verdict,
+                     const http::RequestOptions& options) {
+  identify(head, options.request_id);
+  request_.facts.safe = http::is_safe(head.method);
+  request_.facts.idempotent = http::is_idempotent(head.method);
+  request_.facts.body_replayable = true;
+  head_only_ = head.method == "HEAD";
+  client_version_ = head.version;
+  const int requests_max = session_.shard().config().client.requests_max;
+  keep_alive_ = options.keep_alive && !session_.shard().draining() &&
+                (requests_max == 0 || session_.request_count() < requests_max);
+  expects_continue_ = options.expects_continue && verdict.framing.kind != http::BodyKind::none;
+}
+
+// Whose request it is, for events and for the upstream.
+void Stream::identify(const http::RequestHead& head, std::string_view request_id) {
+  if (request_id.empty()) request_id = session_.shard().request_ids().next();
+  request_id_.assign(request_id);
+  request_.id = RequestId(request_id);
+  request_.client = session_.client_name();
+  request_.method = intern_untrusted(head.method);
+  request_.path = intern_untrusted(http::path_of(head.target));
+}
+
+StreamEnd Stream::refuse(const http::Refusal& refusal, const http::RequestHead* head) {
+  // A head that is too long or malformed is not quoted in events.
+  const bool legible = head != nullptr && (refusal.cause == Cause::request_body_too_large ||
+                                           refusal.status == 405 || refusal.status == 417);
+  identify(legible ? *head : http::RequestHead{"", "", 11, {}}, {});
+  head_only_ = legible && head->method == "HEAD";
+  keep_alive_ = false;
+  write_reply(refusal.cause, refusal.status, Duration{0});
+  publish(refusal.cause, refusal.status);
+  return StreamEnd::linger;
+}
+
+StreamEnd Stream::no_route() {
+  while (upload_.discard(session_.client()) == Upload::Taken::something) {
+  }
+  if (!upload_.received()) keep_alive_ = false;
+  write_reply(Cause::no_route, local_status(Cause::no_route), Duration{0});
+  publish(Cause::no_route, local_status(Cause::no_route));
+  if (!upload_.received()) return StreamEnd::linger;
+  return keep_alive_ ? StreamEnd::keep : StreamEnd::close;
+}
+
+// A request that never became an exchange.
+void Stream::publish(Cause cause, int status) {
+  RequestDone done;
+  done.request_id = request_.id;
+  done.at = session_.now();
+  done.client = request_.client;
+  done.method = request_.method;
+  done.path = request_.path;
+  done.status = static_cast<std::uint16_t>(status);
+  done.cause = cause;
+  session_.shard().sink().publish({session_.shard().name(), done});
+}
+
+void Stream::write_reply(Cause cause, int status, Duration retry_after) {
+  std::string& out = session_.to_client().bytes();
+  const std::string_view name = to_string(cause);
+  char digits[24];
+  const auto number = [&digits](std::int64_t value) {
+    const char* end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+    return std::string_view(digits, static_cast<std::size_t>(end - digits));
+  };
+  out.append("HTTP/1.1 ").append(number(status)).append(" ");
+  out.append(http::reason_of(status)).append("\r\n");
+  append_field(out, "content-type", "application/json");
+  // {"status":502,"cause":"connect_refused"}
+  constexpr std::string_view kBefore = "{\"status\":";
+  constexpr std::string_view kBetween = ",\"cause\":\"";
+  constexpr std::string_view kAfter = "\"}\n";
+  const std::size_t size = kBefore.size() + 3 + kBetween.size() + name.size() + kAfter.size();
+  append_field(out, "content-length", number(static_cast<std::int64_t>(size)));
+  append_field(out, "x-request-id", request_id_);
+  if (retry_after.count() > 0) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(retry_after);
+    append_field(out, "retry-after", number(seconds.count()));
+  }
+  if (session_.shard().config().cause_header) append_field(out, "x-gatedrill-cause", name);
+  if (!keep_alive_) {
+    append_field(out, "connection", "close");
+  } else if (client_version_ == 10) {
+    append_field(out, "connection", "keep-alive");
+  }
+  out.append("\r\n");
+  if (head_only_) return;
+  out.append(kBefore).append(number(status)).append(kBetween).append(name).append(kAfter);
+}
+
+}  // namespace gatedrill::gateway

@@ -1,0 +1,86 @@
+// One request on a client connection: judged, routed, sent on or answered by ourselves. Its buffers
+// are kept from one request to the next.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "gateway/core/event.hpp"
+#include "gateway/http/h1/head_parser.hpp"
+#include "gateway/http/head.hpp"
+#include "gateway/http/head_writer.hpp"
+#include "gateway/http/strict.hpp"
+#include "gateway/net/task.hpp"
+#include "gateway/policy/exchange.hpp"
+#include "gateway/proxy/upload.hpp"
+
+namespace gatedrill::gateway {
+
+class Session;
+struct ShardRoute;
+
+// What becomes of the client's connection.
+enum class StreamEnd {
+  keep,  // another request may come
+  close,
+  linger,  // close once the client has had time to read the answer: it may still be sending
+  abort,   // the answer is cut short: close with a reset
+};
+
+class Stream {
+ public:
+  explicit Stream(Session& session) : session_(session) {}
+
+  // Serves the request whose head stands at the front of the client's input.
+  Task<StreamEnd> serve(const http::RequestHead& head, const http::h1::HeadResult& parsed);
+
+  // Answers what cannot be served: writes into the session's outbox and publishes the request.
+  StreamEnd refuse(const http::Refusal& refusal, const http::RequestHead* head);
+
+  // What the drive uses.
+
+  [[nodiscard]] Upload& upload() { return upload_; }
+
+  // Kept for its memory.
+  [[nodiscard]] http::ResponseHead& answer_head() { return answer_head_; }
+
+  [[nodiscard]] bool head_only() const { return head_only_; }
+
+  [[nodiscard]] int client_version() const { return client_version_; }
+
+  // The client's connection may be kept after this request. Only ever taken back.
+  [[nodiscard]] bool keep_alive() const { return keep_alive_; }
+
+  void no_keep_alive() { keep_alive_ = false; }
+
+  [[nodiscard]] bool expects_continue() const { return expects_continue_; }
+
+  void continue_sent() { expects_continue_ = false; }
+
+  // Writes an answer of our own into the session's outbox.
+  void write_reply(Cause cause, int status, Duration retry_after);
+
+ private:
+  [[nodiscard]] std::optional<http::Refusal> judge(const http::RequestHead& head,
+                                                   const http::RequestVerdict& verdict,
+                                                   const http::RequestOptions& options) const;
+  void prepare(const http::RequestHead& head,
+               const http::RequestVerdict& verdict,
+               const http::RequestOptions& options);
+  void identify(const http::RequestHead& head, std::string_view request_id);
+  StreamEnd no_route();
+  void publish(Cause cause, int status);
+
+  Session& session_;
+  Upload upload_;
+  http::ResponseHead answer_head_;
+  Exchange::Request request_;
+  std::optional<Exchange> exchange_;
+  std::string request_id_;  // whole, as it is sent on
+  bool head_only_ = false;
+  bool keep_alive_ = true;
+  bool expects_continue_ = false;
+  int client_version_ = 11;
+};
+
+}  // namespace gatedrill::gateway

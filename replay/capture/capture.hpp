@@ -1,0 +1,54 @@
+// A capture, from packets to a recording:
+//
+//   PacketSource ─► decode_frame ─► TcpReassembly ─► HttpAssembly ─► RecordingWriter
+//                        └─► IpFragments ─┘               everything counts into ─► Ledger
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "gateway/core/result.hpp"
+#include "replay/capture/http_assembly.hpp"
+#include "replay/capture/ip_fragments.hpp"
+#include "replay/capture/ledger.hpp"
+#include "replay/capture/packet.hpp"
+#include "replay/capture/tcp_reassembly.hpp"
+
+namespace gatedrill::replay::capture {
+
+struct CaptureOptions {
+  int link_type = 1;
+  std::vector<std::uint16_t> ports{};  // of either end; none: all
+  ReassemblyLimits reassembly{};
+  HttpLimits http{};
+};
+
+// The pure part: frames in, exchanges out. Not thread-safe.
+class Capture {
+ public:
+  // `sink` outlives this object.
+  Capture(CaptureOptions options, ExchangeSink& sink);
+
+  void add(std::string_view frame, std::size_t wire_bytes, UnixTime at);
+  // Closes what is open. Nothing may be added afterwards.
+  void finish();
+
+  [[nodiscard]] Ledger& ledger() { return ledger_; }
+
+  [[nodiscard]] const Ledger& ledger() const { return ledger_; }
+
+ private:
+  void add_decoded(const DecodedPacket& packet, std::size_t wire_bytes, UnixTime at);
+  [[nodiscard]] bool wanted(const TcpSegment& segment) const;
+
+  CaptureOptions options_;
+  Ledger ledger_;
+  HttpContext context_;
+  IpFragments fragments_;
+  TcpReassembly reassembly_;
+};
+
+}  // namespace gatedrill::replay::capture

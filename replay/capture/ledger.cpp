@@ -1,0 +1,126 @@
+#include "replay/capture/ledger.hpp"
+
+namespace gatedrill::replay::capture {
+namespace {
+
+void check(std::vector<std::string>& open,
+           std::string_view what,
+           std::uint64_t whole,
+           std::uint64_t parts) {
+  if (whole == parts) return;
+  open.push_back(std::string(what) + ": " + std::to_string(whole) + " in, " +
+                 std::to_string(parts) + " accounted for");
+}
+
+}  // namespace
+
+std::string_view to_string(LossReason reason) {
+  switch (reason) {
+    case LossReason::gap:
+      return "gap";
+    case LossReason::cut_frame:
+      return "cut_frame";
+    case LossReason::began_mid_message:
+      return "began_mid_message";
+    case LossReason::capture_ended:
+      return "capture_ended";
+    case LossReason::closed_early:
+      return "closed_early";
+    case LossReason::reset:
+      return "reset";
+    case LossReason::forgotten:
+      return "forgotten";
+    case LossReason::malformed_framing:
+      return "malformed_framing";
+    case LossReason::not_a_message:
+      return "not_a_message";
+    case LossReason::head_too_large:
+      return "head_too_large";
+    case LossReason::body_limit:
+      return "body_limit";
+    case LossReason::memory_limit:
+      return "memory_limit";
+    case LossReason::unanswered:
+      return "unanswered";
+    case LossReason::answer_unknown:
+      return "answer_unknown";
+  }
+  return "gap";
+}
+
+std::vector<std::string> Ledger::open_sums() const {
+  std::vector<std::string> open;
+  check(open, "frames", frames.count,
+        segments.count + fragments.count + not_ip.count + not_tcp.count + other_ports.count +
+            undecodable.count + cut_headers.count);
+  check(open, "bytes on the wire", frames.bytes,
+        segments.bytes + fragments.bytes + not_ip.bytes + not_tcp.bytes + other_ports.bytes +
+            undecodable.bytes + cut_headers.bytes);
+  check(open, "stream bytes", stream.bytes,
+        delivered.bytes + duplicate.bytes + after_close.bytes + out_of_window.bytes);
+  check(
+      open, "delivered bytes", delivered.bytes,
+      http.bytes + tunnel.bytes + tls.bytes + http2.bytes + other_protocols.bytes + skipped.bytes);
+  check(open, "requests", requests.paired + requests.alone,
+        requests.complete.count + requests.partial.count);
+  check(open, "answers", responses.paired + responses.alone,
+        responses.complete.count + responses.partial.count);
+  check(open, "pairs", requests.paired, responses.paired);
+  return open;
+}
+
+std::vector<LedgerLine> Ledger::lines() const {
+  std::vector<LedgerLine> lines;
+  const auto line = [&](std::string what, const Tally& tally, std::string note = {}) {
+    lines.push_back({std::move(what), tally.count, tally.bytes, std::move(note)});
+  };
+  const auto count = [&](std::string what, std::uint64_t number, std::string note = {}) {
+    lines.push_back({std::move(what), number, 0, std::move(note)});
+  };
+  line("packets", frames, "bytes on the wire");
+  line("packets: TCP segments", segments);
+  line("packets: IP fragments", fragments);
+  line("packets: not IP", not_ip);
+  line("packets: not TCP", not_tcp);
+  line("packets: other ports", other_ports);
+  line("packets: undecodable", undecodable);
+  line("packets: cut inside their headers", cut_headers);
+  line("packets cut short", cut_frames, "bytes that the capture did not keep");
+  line("datagrams put together", datagrams);
+  count("fragments never completed", fragments_unfinished);
+  count("kernel drops", kernel_drops, "packets that the capture was too slow for");
+  count("interface drops", interface_drops);
+  line("file end cut", file_end, "bytes that are no whole packet");
+  count("connections", connections);
+  count("connections forgotten", connections_forgotten);
+  line("stream", stream, "TCP payload in segments");
+  line("stream: delivered", delivered);
+  line("stream: sent again", duplicate);
+  line("stream: after the close", after_close);
+  line("stream: outside of any window", out_of_window);
+  line("gaps", gaps, "bytes that were sent and not captured");
+  line("delivered: HTTP/1", http);
+  line("delivered: tunnels", tunnel);
+  line("delivered: TLS", tls, "not read yet");
+  line("delivered: HTTP/2", http2, "not read yet");
+  line("delivered: other protocols", other_protocols);
+  line("delivered: skipped", skipped, "belong to no message");
+  line("requests complete", requests.complete, "bytes of bodies");
+  line("requests partial", requests.partial);
+  count("requests answered", requests.paired);
+  count("requests without answer", requests.alone);
+  line("answers complete", responses.complete, "bytes of bodies");
+  line("answers partial", responses.partial);
+  count("answers without request", responses.alone);
+  line("informational answers", informational, "1xx");
+  line("tunnels", tunnels, "CONNECT, 101");
+  line("messages with defects", defective);
+  for (int i = 0; i < kLossReasonCount; ++i) {
+    const Tally& tally = losses[static_cast<std::size_t>(i)];
+    if (tally.count == 0) continue;
+    line("lost: " + std::string(to_string(static_cast<LossReason>(i))), tally);
+  }
+  return lines;
+}
+
+}  // namespace gatedrill::replay::capture

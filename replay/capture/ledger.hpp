@@ -1,0 +1,112 @@
+// The account of a capture: everything that came in and what became of it. Each counter belongs to
+// one of the sums in `open_sums`, so nothing can be lost without a line that says so.
+//
+//   frames = segments + fragments + not IP + not TCP + other ports + undecodable + cut headers
+//   stream bytes (segments with data) = delivered + duplicate + after close + out of window
+//   delivered bytes = HTTP + tunnels + not HTTP/1 + skipped
+//   requests, answers = complete + partial, and = paired + alone
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "replay/recording.hpp"
+
+namespace gatedrill::replay::capture {
+
+// Why a message is not whole, or why bytes belong to no message.
+enum class LossReason : std::uint8_t {
+  gap,                // bytes are missing from the capture
+  cut_frame,          // the capture kept only the beginning of a frame
+  began_mid_message,  // the capture begins inside a message
+  capture_ended,      // the connection was still open
+  closed_early,       // FIN before the end that the framing promised
+  reset,              // RST before it
+  forgotten,          // no packet for too long, or too many connections at once
+  malformed_framing,
+  not_a_message,  // bytes where a message should begin and none does
+  head_too_large,
+  body_limit,      // the body is longer than what is kept of one message
+  memory_limit,    // too many bytes in unfinished messages at once
+  unanswered,      // more requests without answers than are waited for
+  answer_unknown,  // after a loss it cannot be said which request this answer belongs to
+};
+
+inline constexpr int kLossReasonCount = static_cast<int>(LossReason::answer_unknown) + 1;
+
+[[nodiscard]] std::string_view to_string(LossReason reason);
+
+struct Tally {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+
+  void add(std::uint64_t more_bytes, std::uint64_t more = 1) {
+    count += more;
+    bytes += more_bytes;
+  }
+};
+
+struct MessageTally {
+  Tally complete;  // bytes of bodies
+  Tally partial;
+  std::uint64_t paired = 0;
+  std::uint64_t alone = 0;
+};
+
+struct Ledger {
+  // Frames; bytes are those on the wire.
+  Tally frames;
+  Tally segments;
+  Tally fragments;
+  Tally not_ip;
+  Tally not_tcp;
+  Tally other_ports;
+  Tally undecodable;
+  Tally cut_headers;
+  Tally cut_frames;  // of the above, those of which only a part was captured; bytes missing
+  Tally datagrams;   // put together from fragments
+  std::uint64_t fragments_unfinished = 0;
+  std::uint64_t kernel_drops = 0;
+  std::uint64_t interface_drops = 0;
+  Tally file_end;  // bytes at the end of the file that are no whole packet
+
+  // TCP payload.
+  Tally stream;
+  Tally delivered;
+  Tally duplicate;
+  Tally after_close;
+  Tally out_of_window;
+  Tally gaps;  // bytes that were sent and are in no frame
+
+  // Delivered bytes by what they are; count is of pieces.
+  Tally http;
+  Tally tunnel;
+  Tally tls;
+  Tally http2;
+  Tally other_protocols;
+  Tally skipped;
+
+  std::uint64_t connections = 0;
+  std::uint64_t connections_forgotten = 0;
+
+  MessageTally requests;
+  MessageTally responses;
+  Tally informational;  // 1xx answers
+  Tally tunnels;        // exchanges that ended in one
+  Tally defective;      // messages with a defect in their head or framing
+  std::array<Tally, kLossReasonCount> losses{};
+
+  void lose(LossReason reason, std::uint64_t bytes) {
+    losses[static_cast<std::size_t>(reason)].add(bytes);
+  }
+
+  // The sums that do not close, in words; empty when all is accounted for.
+  [[nodiscard]] std::vector<std::string> open_sums() const;
+  // The lines of the `ledger` view.
+  [[nodiscard]] std::vector<LedgerLine> lines() const;
+};
+
+}  // namespace gatedrill::replay::capture

@@ -1,0 +1,89 @@
+#include "replay/capture/record.hpp"
+
+#include <utility>
+
+namespace gatedrill::replay::capture {
+namespace {
+
+// The clock is looked at once for this many packets.
+constexpr std::uint64_t kPacketsPerLook = 4096;
+constexpr Duration kProgressEvery = std::chrono::seconds(1);
+
+// Hands everything to the writer and keeps the first failure.
+class WriterSink final : public ExchangeSink {
+ public:
+  explicit WriterSink(RecordingWriter& writer) : writer_(writer) {}
+
+  void on_exchange(RecordedExchange exchange) override {
+    if (failure) return;
+    ++exchanges;
+    if (auto added = writer_.add(std::move(exchange)); !added) failure = added.error();
+  }
+
+  void on_connection(const RecordedConnection& connection) override {
+    if (failure) return;
+    if (auto added = writer_.add(connection); !added) failure = added.error();
+  }
+
+  void on_loss(const RecordedLoss& loss) override {
+    if (failure) return;
+    if (auto added = writer_.add(loss); !added) failure = added.error();
+  }
+
+  std::uint64_t exchanges = 0;
+  std::optional<Error> failure;
+
+ private:
+  RecordingWriter& writer_;
+};
+
+}  // namespace
+
+Result<RecordReport> record(PacketSource& source,
+                            RecordingWriter writer,
+                            const RecordOptions& options,
+                            const Clock& clock,
+                            const std::atomic<bool>& stop,
+                            const std::function<void(const RecordProgress&)>& progress) {
+  WriterSink sink(writer);
+  CaptureOptions capture_options = options.capture;
+  capture_options.link_type = source.link_type();
+  Capture capture(std::move(capture_options), sink);
+  const TimePoint begun = clock.now();
+  TimePoint told = begun;
+  std::optional<UnixTime> first;
+  std::uint64_t looks = 0;
+  while (!stop.load(std::memory_order_relaxed) && !sink.failure) {
+    Packet packet;
+    auto next = source.next(packet);
+    if (!next) return next.error();
+    if (*next == PacketSource::Next::end) break;
+    if (*next == PacketSource::Next::packet) {
+      if (!first) first = packet.at;
+      if (!options.live && options.duration &&
+          packet.at.ns - first->ns > options.duration->count()) {
+        break;
+      }
+      capture.add(packet.bytes, packet.wire_bytes, packet.at);
+      if (options.exchanges && sink.exchanges >= *options.exchanges) break;
+      if (++looks % kPacketsPerLook != 0 && !options.live) continue;
+    }
+    const TimePoint now = clock.now();
+    if (options.live && options.duration && now - begun >= *options.duration) break;
+    if (now - told < kProgressEvery) continue;
+    told = now;
+    progress({capture.ledger().frames.count, sink.exchanges, source.drops().kernel});
+  }
+  capture.finish();
+  if (sink.failure) return *sink.failure;
+  Ledger& ledger = capture.ledger();
+  ledger.kernel_drops = source.drops().kernel;
+  ledger.interface_drops = source.drops().interface;
+  if (source.cut_bytes() > 0) ledger.file_end.add(source.cut_bytes());
+  RecordReport report{ledger, sink.exchanges, source.damage()};
+  if (ledger.frames.count == 0) return report;
+  if (auto finished = writer.finish(ledger.lines()); !finished) return finished.error();
+  return report;
+}
+
+}  // namespace gatedrill::replay::capture

@@ -1,0 +1,52 @@
+// One binary: every command of every folder.
+#include <exception>
+#include <iostream>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "gateway/config/check_command.hpp"
+#include "gateway/proxy/command.hpp"
+#include "reports/queued_sink.hpp"
+#include "scenarios/command.hpp"
+#include "scenarios/version.hpp"
+
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App app{"gatedrill: a workbench for people who run API gateways", "gatedrill"};
+  app.set_version_flag("--version", "gatedrill " + std::string(gatedrill::kVersion));
+  app.require_subcommand(1);
+  app.footer("Example: gatedrill run scenarios/drills/inc-1-rolling-upgrade.yaml");
+  int exit_status = 0;
+  gatedrill::reports::SinkFailures sink_failures;
+  const auto sinks =
+      gatedrill::reports::sink_factory(sink_failures, std::string(gatedrill::kVersion));
+  gatedrill::scenarios::add_run_command(app, exit_status);
+  gatedrill::gateway::add_gateway_command(app, sinks, exit_status);
+  gatedrill::gateway::add_check_command(app, {gatedrill::gateway::gateway_file_kind()}, exit_status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // --help and --version end here as well, with 0.
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  for (const gatedrill::Error& error : sink_failures.all()) {
+    std::cerr << "gatedrill: " << error.message << "\n";
+    if (exit_status == 0) exit_status = gatedrill::exit_status(error.code);
+  }
+  return exit_status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "gatedrill: internal error: " << error.what() << "\n";
+  } catch (...) {
+    std::cerr << "gatedrill: internal error\n";
+  }
+  return 3;
+}
