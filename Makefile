@@ -36,13 +36,13 @@ drill: release
 	$(GATEDRILL) run $(DRILL) --out $(OUT) "$${settings[@]}"
 
 test:
-	$(call need,build drill test)
+	$(call need,build drill)
 	@cmake --preset dev
 	@cmake --build --preset dev -j $(JOBS)
 	@ctest --preset dev -j $(JOBS)
 
 bench: release
-	$(call need,drill bench)
+	$(call need,bench)
 	@bench/run
 
 install: release

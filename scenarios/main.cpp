@@ -10,6 +10,7 @@
 #include "replay/replay_command.hpp"
 #include "reports/queued_sink.hpp"
 #include "scenarios/command.hpp"
+#include "scenarios/spec/scenario_check.hpp"
 #include "scenarios/version.hpp"
 
 namespace {
@@ -26,7 +27,10 @@ int run(int argc, char** argv) {
   gatedrill::scenarios::add_run_command(app, exit_status);
   gatedrill::gateway::add_gateway_command(app, sinks, exit_status);
   gatedrill::replay::add_replay_command(app, sinks, exit_status);
-  gatedrill::gateway::add_check_command(app, {gatedrill::gateway::gateway_file_kind()}, exit_status);
+  gatedrill::gateway::add_check_command(
+      app,
+      {gatedrill::gateway::gateway_file_kind(), gatedrill::scenarios::scenario_file_kind()},
+      exit_status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -21,7 +21,10 @@ struct FileKind {
   std::string name;  // "gateway configuration"
   // Whether a document is of this kind, by its top-level keys.
   std::function<bool(const YamlNode& root)> recognises;
-  std::function<Checked(YamlDocument& document)> check;
+  // ErrorCode::outside if it, or a file that it names, cannot be read.
+  std::function<Result<Checked>(const std::string& path,
+                                const std::vector<std::string>& assignments)>
+      check;
 };
 
 [[nodiscard]] FileKind gateway_file_kind();

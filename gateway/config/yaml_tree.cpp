@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include <yaml-cpp/yaml.h>
@@ -213,11 +214,11 @@ void put_in_order(std::vector<Problem>& problems) {
   };
   std::stable_sort(problems.begin(), problems.end(),
                    [&](const Problem& a, const Problem& b) { return rank(a) < rank(b); });
-  problems.erase(std::unique(problems.begin(), problems.end(),
-                             [](const Problem& a, const Problem& b) {
-                               return a.place == b.place && a.text == b.text;
-                             }),
-                 problems.end());
+  std::set<std::tuple<std::uint32_t, int, int, std::string>> seen;
+  std::erase_if(problems, [&](const Problem& problem) {
+    const Place& place = problem.place;
+    return !seen.emplace(place.source.value, place.line, place.column, problem.text).second;
+  });
 }
 
 const YamlNode* YamlNode::find(std::string_view key) const {

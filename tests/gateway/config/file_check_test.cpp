@@ -39,11 +39,11 @@ class Checks : public testing::Test {
   static Ran run(const std::vector<std::string>& arguments) {
     Ran ran;
     CLI::App app;
-    const FileKind notes{"notes",
-                         [](const YamlNode& root) { return root.find("notes") != nullptr; },
-                         [](YamlDocument&) {
-                           return Checked{{}, "holds notes", {}};
-                         }};
+    const FileKind notes{
+        "notes", [](const YamlNode& root) { return root.find("notes") != nullptr; },
+        [](const std::string&, const std::vector<std::string>&) -> Result<Checked> {
+          return Checked{{}, "holds notes", {}};
+        }};
     add_check_command(app, {gateway_file_kind(), notes}, ran.status);
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     testing::internal::CaptureStdout();
