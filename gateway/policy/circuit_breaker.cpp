@@ -118,9 +118,9 @@ void CircuitBreaker::record_closed(TimePoint now, bool success, Duration latency
 
 std::string_view CircuitBreaker::trip_reason(TimePoint now) const {
   const std::int64_t oldest = bucket_number(now) - kBuckets + 1;
-  int calls = 0;
-  int failures = 0;
-  int slow = 0;
+  std::int64_t calls = 0;
+  std::int64_t failures = 0;
+  std::int64_t slow = 0;
   for (const Bucket& bucket : buckets_) {
     if (bucket.number < oldest) continue;
     calls += bucket.calls;

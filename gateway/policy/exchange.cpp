@@ -52,6 +52,7 @@ Step Exchange::send(TimePoint now, bool fresh_connection) {
   endpoint_ = choice->endpoint;
   panic_ = choice->panic;
   attempt_open_ = true;
+  if (attempt_count_ > 0) current().why_retried = why_next_;
   tried_[static_cast<std::size_t>(attempt_count_)] = endpoint_;
   ++attempt_count_;
   AttemptDone& attempt = current();
@@ -122,38 +123,38 @@ Step Exchange::on_attempt_failed(TimePoint now, FailureFacts failure) {
   pools_->pool(endpoint_).closed(connection_);
   attempt_open_ = false;
   end_attempt(now, failure.cause, 0);
-  record_breaker(now, false, now - current().at);
   last_failure_ = failure.cause;
 
   const RetryVerdict verdict = may_retry(route_->config.retry, request_.facts, failure);
+  if (verdict.retry && !verdict.charged) {
+    cancel_breaker(now);  // an idle connection that died says nothing of the upstream now
+  } else {
+    record_breaker(now, false, now - current().at);
+  }
   if (!verdict.retry || now >= total_by_) return reply(now, failure.cause);
   return retry(now, verdict);
 }
 
 Step Exchange::retry(TimePoint now, const RetryVerdict& verdict) {
-  if (in_budget_) {
-    upstream_->retry_budget().finish();
-    in_budget_ = false;
-  }
   const bool used_up =
       verdict.charged ? retries_ >= route_->config.retry.max_retries : stale_retried_;
   if (used_up || attempt_count_ >= kAttemptsMax) {
     retries_exhausted_ = true;
     return reply(now, last_failure_);
   }
+  why_next_ = intern(verdict.why);
   if (!verdict.charged) {
     // The server gave no sign of life on a kept connection; once more on a new one, at once.
     stale_retried_ = true;
-    current().why_retried = intern(verdict.why);
     return send(now, verdict.fresh_connection);
   }
-  if (!upstream_->retry_budget().try_start(upstream_->active())) {
+  if (in_budget_) upstream_->retry_budget().finish();
+  in_budget_ = upstream_->retry_budget().try_start(upstream_->active());
+  if (!in_budget_) {
     retries_exhausted_ = true;
     return reply(now, last_failure_);
   }
-  in_budget_ = true;
   ++retries_;
-  current().why_retried = intern(verdict.why);
   fresh_next_ = verdict.fresh_connection;
   // Full jitter, by a hash of the request and the attempt: repeatable, and independent of the order
   // in which requests fail.
@@ -201,8 +202,10 @@ void Exchange::drop_attempt(TimePoint now, Cause cause) {
 }
 
 Step Exchange::on_client_gone(TimePoint now) {
+  const bool replying = !attempt_open_ && status_ != 0;
+  if (replying) return finish(now, cause_, Done{false, true});  // why we replied stands
   drop_attempt(now, Cause::client_closed);
-  status_ = local_status(Cause::client_closed);
+  if (status_ == 0) status_ = local_status(Cause::client_closed);
   return finish(now, Cause::client_closed, Done{false, true});
 }
 

@@ -100,6 +100,7 @@ class Exchange {
                        std::optional<Duration> keep_alive_hint = std::nullopt);
   Step on_waited(TimePoint now);
   Step on_reply_sent(TimePoint now);
+  // A status that was sent, and the cause of a reply of our own, stand; otherwise it is 499.
   Step on_client_gone(TimePoint now);
   // The request cannot go on, and no upstream is to blame: Cause::client_body_timeout,
   // request_body_too_large, malformed_request (its body's framing), draining. Not counted by the
@@ -164,6 +165,7 @@ class Exchange {
   int retries_ = 0;  // charged ones
   bool stale_retried_ = false;
   bool fresh_next_ = false;
+  NameId why_next_;  // why the next attempt is made
   Cause last_failure_ = Cause::internal;
   bool panic_ = false;
 

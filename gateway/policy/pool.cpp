@@ -47,7 +47,13 @@ std::optional<ConnectionLease> Pool::take_idle(TimePoint now) {
 }
 
 ConnectionLease Pool::open(TimePoint now, std::uint64_t id) {
+  assert(!full());
   ++busy_;
+  if (config_.max_connections > 0 && !idle_.empty() &&
+      busy_ + static_cast<int>(idle_.size()) > config_.max_connections) {
+    evicted_.push_back({idle_.front().lease.id, Eviction::surplus});
+    idle_.erase(idle_.begin());
+  }
   return ConnectionLease{id, now, 1};
 }
 

@@ -58,12 +58,13 @@ class Pool {
   // A kept connection, or nothing: open one (unless full). Check take_evicted() afterwards.
   [[nodiscard]] std::optional<ConnectionLease> take_idle(TimePoint now);
 
+  // No connection may be opened: all are busy. An idle one makes room.
   [[nodiscard]] bool full() const {
-    return config_.max_connections > 0 &&
-           busy_ + static_cast<int>(idle_.size()) >= config_.max_connections;
+    return config_.max_connections > 0 && busy_ >= config_.max_connections;
   }
 
-  // A connection with that id is about to be opened.
+  // A connection with that id is about to be opened. Requires !full(). Check take_evicted()
+  // afterwards.
   [[nodiscard]] ConnectionLease open(TimePoint now, std::uint64_t id);
 
   // The request on it ended well. False: the pool does not want it, close it. `hint` is the

@@ -13,26 +13,27 @@ RetryVerdict may_retry(const RetryConfig& config,
     case Cause::local_ports_exhausted:
     case Cause::dns_failure:
     case Cause::upstream_tls:
-      return {config.on_connect, true, false, true, "conn-failure"};  // S0
+      return {config.on_connect, true, false, "conn-failure"};  // S0
     case Cause::stale_reuse:
     case Cause::upstream_closed:
     case Cause::send_failed:
       break;
     case Cause::response_timeout:  // S4
-      return {config.on_timeout && request.safe && request.body_replayable, true, false, true,
+      return {config.on_timeout && request.safe && request.body_replayable, true, false,
               "response-timeout"};
     default:  // S7 and all that a second try would not change
       return {};
   }
-  if (!failure.request_started) {
-    return {config.on_connect, true, true, true, "conn-failure"};  // S0
+  if (!failure.request_started) {  // S0; a kept connection that died costs nothing, as in S2
+    const bool wanted = config.on_connect || (failure.reused && config.on_stale_reuse);
+    return {wanted, !failure.reused, true, "conn-failure"};
   }
   if (!request.body_replayable) return {};
   if (failure.reused) {  // S2
     const bool repeatable = request.idempotent || request.has_idempotency_key;
-    return {config.on_stale_reuse && repeatable, false, true, false, "empty-response"};
+    return {config.on_stale_reuse && repeatable, false, true, "empty-response"};
   }
-  return {config.on_reset && request.idempotent, true, true, true, "empty-response"};  // S3
+  return {config.on_reset && request.idempotent, true, true, "empty-response"};  // S3
 }
 
 }  // namespace gatedrill::gateway

@@ -43,10 +43,9 @@ struct FailureFacts {
 
 struct RetryVerdict {
   bool retry = false;
-  bool charged = true;             // counts against max_retries and the budget
-  bool fresh_connection = false;   // not a kept one again
-  bool different_endpoint = true;  // preferred
-  std::string_view why;  // HAProxy's words: conn-failure, empty-response, response-timeout
+  bool charged = true;            // counts against max_retries and the budget, and for the breaker
+  bool fresh_connection = false;  // not a kept one again
+  std::string_view why;           // HAProxy's words: conn-failure, empty-response, response-timeout
 };
 
 [[nodiscard]] RetryVerdict may_retry(const RetryConfig& config,

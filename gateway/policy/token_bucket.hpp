@@ -2,10 +2,13 @@
 // directions in communications", 1986). Admitted in any interval t: <= capacity + count/period * t.
 //
 // Integers throughout: one token is `period` units of credit and every nanosecond earns `count`, so
-// nothing is lost to rounding.
+// nothing is lost to rounding; in 128 bits, because a thousand million an hour with a burst to
+// match does not fit 64.
 #pragma once
 
 #include <cstdint>
+
+#include <boost/config.hpp>
 
 #include "gateway/core/time.hpp"
 
@@ -34,9 +37,11 @@ class TokenBucket {
   Verdict take(TimePoint now);
 
  private:
+  using Credit = boost::int128_type;
+
   Config config_;
-  std::int64_t credit_max_;
-  std::int64_t credit_;
+  Credit credit_max_;
+  Credit credit_;
   TimePoint latest_{};
 };
 

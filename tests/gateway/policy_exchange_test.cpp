@@ -1,0 +1,671 @@
+// One request's life, path by path. The properties that hold on every path are in
+// policy_exchange_properties_test.cpp.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "gateway/policy/exchange.hpp"
+
+namespace gatedrill::gateway {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr TimePoint at(Duration since_start) {
+  return TimePoint{since_start};
+}
+
+// What an exchange published.
+struct Published {
+  std::vector<RequestDone> requests;
+  std::vector<AttemptDone> attempts;
+};
+
+class Recorder final : public EventSink {
+ public:
+  void publish(const Event& event) noexcept override {
+    if (const auto* request = std::get_if<RequestDone>(&event.body)) {
+      published.requests.push_back(*request);
+    }
+    if (const auto* attempt = std::get_if<AttemptDone>(&event.body)) {
+      published.attempts.push_back(*attempt);
+    }
+  }
+
+  Published published;
+};
+
+UpstreamConfig two_endpoints() {
+  UpstreamConfig config;
+  config.name = "shop";
+  config.endpoints = {"10.0.0.1:80", "10.0.0.2:80"};
+  return config;
+}
+
+// One route to one upstream, and exchanges on it.
+struct World {
+  explicit World(const UpstreamConfig& upstream_config = two_endpoints(),
+                 const RouteConfig& route_config = {})
+      : upstream(upstream_config, Random(1)),
+        pools(upstream_config, next_id),
+        route{route_config, intern("order"), &upstream, TokenBucket(route_config.rate_limit)} {}
+
+  Exchange exchange(std::string_view method = "GET") {
+    Exchange::Request request;
+    request.id = RequestId("r-" + std::to_string(++requests));
+    request.facts.safe = method == "GET";
+    request.facts.idempotent = method != "POST";
+    return Exchange(route, pools, request);
+  }
+
+  // A request that went well and left its connection idle at the endpoint of its turn.
+  void succeed(TimePoint now) {
+    Exchange each = exchange();
+    ASSERT_TRUE(std::holds_alternative<Send>(each.start(now)));
+    ASSERT_TRUE(std::holds_alternative<Forward>(each.on_response_head(now, 200)));
+    ASSERT_TRUE(std::get<Done>(each.on_response_end(now, Cause::ok, true)).keep_connection);
+  }
+
+  void expect_idle_upstream() {
+    EXPECT_EQ(upstream.active(), 0);
+    EXPECT_EQ(upstream.retry_budget().in_flight(), 0);
+    for (std::size_t i = 0; i < upstream.endpoint_count(); ++i)
+      EXPECT_EQ(pools.pool(i).busy_count(), 0);
+  }
+
+  std::uint64_t next_id = 1;
+  int requests = 0;
+  Upstream upstream;
+  UpstreamPools pools;
+  Route route;
+};
+
+Published reported(const Exchange& exchange) {
+  Recorder recorder;
+  exchange.report(intern("as_was"), recorder);
+  return recorder.published;
+}
+
+const Send& expect_send(const Step& step) {
+  EXPECT_TRUE(std::holds_alternative<Send>(step));
+  return std::get<Send>(step);
+}
+
+void expect_reply(const Step& step, Cause cause, int status) {
+  ASSERT_TRUE(std::holds_alternative<LocalReply>(step));
+  EXPECT_EQ(std::get<LocalReply>(step).cause, cause);
+  EXPECT_EQ(std::get<LocalReply>(step).status, status);
+}
+
+FailureFacts closed_after_sending() {
+  return {.cause = Cause::upstream_closed, .request_started = true};
+}
+
+FailureFacts refused() {
+  return {.cause = Cause::connect_refused};
+}
+
+TEST(Exchange, AGoodAnswerIsForwardedAndItsConnectionKept) {
+  World world;
+  Exchange exchange = world.exchange();
+  const Send send = expect_send(exchange.start(at(1s)));
+  EXPECT_FALSE(send.connection.reused());
+  EXPECT_EQ(world.upstream.active(), 1);
+  EXPECT_EQ(world.pools.pool(send.endpoint).busy_count(), 1);
+  EXPECT_TRUE(std::holds_alternative<Forward>(exchange.on_response_head(at(1100ms), 200)));
+  const Step end = exchange.on_response_end(at(1200ms), Cause::ok, true);
+  EXPECT_TRUE(std::get<Done>(end).keep_connection);
+  EXPECT_FALSE(std::get<Done>(end).abort_client);
+  EXPECT_EQ(world.pools.pool(send.endpoint).idle_count(), 1U);
+  world.expect_idle_upstream();
+
+  const Published published = reported(exchange);
+  ASSERT_EQ(published.requests.size(), 1U);
+  EXPECT_EQ(published.requests[0].cause, Cause::ok);
+  EXPECT_EQ(published.requests[0].status, 200);
+  EXPECT_EQ(published.requests[0].at, at(1s));
+  EXPECT_EQ(published.requests[0].latency, 200ms);
+  EXPECT_EQ(published.requests[0].attempts, 1);
+  EXPECT_EQ(name_of(published.requests[0].route), "order");
+  EXPECT_EQ(name_of(published.requests[0].upstream), "shop");
+  ASSERT_EQ(published.attempts.size(), 1U);
+  EXPECT_EQ(name_of(published.attempts[0].endpoint), "10.0.0.1:80");
+  EXPECT_EQ(published.attempts[0].connection_ordinal, 1U);
+}
+
+TEST(Exchange, AnAnswerOfTheUpstreamsOwnErrorIsItsStatus) {
+  World world;
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(0s)));
+  static_cast<void>(exchange.on_response_head(at(0s), 404));
+  static_cast<void>(exchange.on_response_end(at(0s), Cause::ok, true));
+  EXPECT_EQ(reported(exchange).requests[0].cause, Cause::upstream_status);
+  EXPECT_EQ(reported(exchange).requests[0].status, 404);
+}
+
+TEST(Exchange, AnAnswerCutShortAbortsTheClientAndLosesTheConnection) {
+  for (const Cause cause : {Cause::body_truncated, Cause::body_idle_timeout}) {
+    World world;
+    Exchange exchange = world.exchange();
+    const Send send = expect_send(exchange.start(at(0s)));
+    static_cast<void>(exchange.on_response_head(at(0s), 200));
+    const Step end = exchange.on_response_end(at(1s), cause, true);
+    EXPECT_FALSE(std::get<Done>(end).keep_connection);
+    EXPECT_TRUE(std::get<Done>(end).abort_client);
+    EXPECT_EQ(world.pools.pool(send.endpoint).idle_count(), 0U);
+    EXPECT_EQ(reported(exchange).requests[0].cause, cause);
+    EXPECT_EQ(reported(exchange).requests[0].status, 200);
+    world.expect_idle_upstream();
+  }
+}
+
+TEST(Exchange, ARateLimitIsAnsweredWithoutTouchingTheUpstream) {
+  RouteConfig route;
+  route.rate_limit = {.count = 1};
+  World world(two_endpoints(), route);
+  world.succeed(at(0s));
+  Exchange exchange = world.exchange();
+  const Step step = exchange.start(at(200ms));
+  expect_reply(step, Cause::rate_limited, 429);
+  EXPECT_EQ(std::get<LocalReply>(step).retry_after, 800ms);
+  EXPECT_TRUE(std::holds_alternative<Done>(exchange.on_reply_sent(at(200ms))));
+  const Published published = reported(exchange);
+  EXPECT_EQ(name_of(published.requests[0].limiter), "order");
+  EXPECT_TRUE(published.attempts.empty());
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, MoreThanTheUpstreamsRequestsAtOnceAreOverflow) {
+  UpstreamConfig config = two_endpoints();
+  config.max_requests = 1;
+  World world(config);
+  Exchange first = world.exchange();
+  static_cast<void>(first.start(at(0s)));
+  Exchange second = world.exchange();
+  expect_reply(second.start(at(0s)), Cause::upstream_overflow, 503);
+  static_cast<void>(second.on_reply_sent(at(0s)));
+  EXPECT_EQ(world.upstream.active(), 1) << "the rejected one gives back nothing it did not take";
+  static_cast<void>(first.on_client_gone(at(0s)));
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, NoEndpointUpAndNoPanicIsNoHealthyUpstream) {
+  UpstreamConfig config = two_endpoints();
+  config.health.enabled = true;
+  config.load_balancer.panic_percent = 0;
+  World world(config);
+  world.upstream.on_probe_done(at(0s), 0, false, "timeout");
+  world.upstream.on_probe_done(at(0s), 1, false, "timeout");
+  Exchange exchange = world.exchange();
+  expect_reply(exchange.start(at(0s)), Cause::no_healthy_upstream, 503);
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, InPanicAnAnswerFromAnEndpointThatIsDownSaysSo) {
+  UpstreamConfig config = two_endpoints();
+  config.health.enabled = true;
+  World world(config);
+  world.upstream.on_probe_done(at(0s), 0, false, "timeout");
+  world.upstream.on_probe_done(at(0s), 1, false, "timeout");
+  Exchange exchange = world.exchange();
+  static_cast<void>(expect_send(exchange.start(at(0s))));
+  static_cast<void>(exchange.on_response_head(at(0s), 200));
+  static_cast<void>(exchange.on_response_end(at(0s), Cause::ok, true));
+  EXPECT_EQ(reported(exchange).requests[0].cause, Cause::panic);
+  EXPECT_EQ(reported(exchange).requests[0].status, 200);
+  EXPECT_EQ(reported(exchange).attempts[0].cause, Cause::ok);
+}
+
+TEST(Exchange, AnEndpointThatWentDownMeanwhileDoesNotGetItsConnectionBack) {
+  UpstreamConfig config = two_endpoints();
+  config.health.enabled = true;
+  World world(config);
+  Exchange exchange = world.exchange();
+  const Send send = expect_send(exchange.start(at(0s)));
+  world.upstream.on_probe_done(at(0s), send.endpoint, false, "timeout");
+  static_cast<void>(exchange.on_response_head(at(0s), 200));
+  const Step end = exchange.on_response_end(at(0s), Cause::ok, true);
+  EXPECT_FALSE(std::get<Done>(end).keep_connection);
+  EXPECT_EQ(world.pools.pool(send.endpoint).idle_count(), 0U);
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, ARefusedConnectionIsRetriedAtTheOtherEndpointAfterABackoff) {
+  World world;
+  Exchange exchange = world.exchange("POST");
+  const Send first = expect_send(exchange.start(at(0s)));
+  const Step wait = exchange.on_attempt_failed(at(1ms), refused());
+  ASSERT_TRUE(std::holds_alternative<Wait>(wait));
+  EXPECT_GE(std::get<Wait>(wait).until, at(1ms));
+  EXPECT_LT(std::get<Wait>(wait).until, at(26ms)) << "full jitter below 25 ms";
+  EXPECT_EQ(world.upstream.retry_budget().in_flight(), 1);
+  EXPECT_EQ(world.pools.pool(first.endpoint).busy_count(), 0);
+  const Send second = expect_send(exchange.on_waited(std::get<Wait>(wait).until));
+  EXPECT_NE(second.endpoint, first.endpoint);
+  EXPECT_EQ(exchange.attempt(), 2);
+  static_cast<void>(exchange.on_response_head(at(30ms), 200));
+  static_cast<void>(exchange.on_response_end(at(30ms), Cause::ok, true));
+  world.expect_idle_upstream();
+
+  const Published published = reported(exchange);
+  EXPECT_EQ(published.requests[0].cause, Cause::ok);
+  EXPECT_EQ(published.requests[0].attempts, 2);
+  EXPECT_FALSE(published.requests[0].retries_exhausted);
+  EXPECT_EQ(published.attempts[0].cause, Cause::connect_refused);
+  EXPECT_EQ(name_of(published.attempts[0].why_retried), "conn-failure");
+  EXPECT_EQ(name_of(published.attempts[1].why_retried), "");
+}
+
+TEST(Exchange, TheBackoffRepeatsForTheSameRequestAndDiffersBetweenRequests) {
+  std::vector<TimePoint> first;
+  std::vector<TimePoint> again;
+  for (std::vector<TimePoint>* waits : {&first, &again}) {
+    World world;
+    for (int i = 0; i < 8; ++i) {
+      Exchange exchange = world.exchange();
+      static_cast<void>(exchange.start(at(0s)));
+      const Step step = exchange.on_attempt_failed(at(0s), refused());
+      ASSERT_TRUE(std::holds_alternative<Wait>(step));
+      waits->push_back(std::get<Wait>(step).until);
+      static_cast<void>(exchange.on_client_gone(at(0s)));
+    }
+  }
+  EXPECT_EQ(first, again);
+  std::sort(first.begin(), first.end());
+  EXPECT_EQ(std::unique(first.begin(), first.end()), first.end());
+}
+
+TEST(Exchange, RetriesEndWithTheLastCauseAndTheFlag) {
+  World world;
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(0s)));
+  static_cast<void>(exchange.on_attempt_failed(at(0s), refused()));
+  static_cast<void>(exchange.on_waited(at(25ms)));
+  const Step end = exchange.on_attempt_failed(at(1s), {.cause = Cause::connect_timeout});
+  expect_reply(end, Cause::connect_timeout, 504);
+  static_cast<void>(exchange.on_reply_sent(at(1s)));
+  const Published published = reported(exchange);
+  EXPECT_TRUE(published.requests[0].retries_exhausted);
+  EXPECT_EQ(published.requests[0].attempts, 2);
+  EXPECT_EQ(name_of(published.attempts[1].why_retried), "") << "nothing followed";
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, AnEmptyBudgetEndsRetries) {
+  UpstreamConfig config = two_endpoints();
+  config.retry_budget = {.percent = 0, .min_concurrent = 3, .burst = 1};
+  World world(config);
+  for (const bool retried : {true, false}) {
+    Exchange exchange = world.exchange();
+    static_cast<void>(exchange.start(at(0s)));
+    const Step step = exchange.on_attempt_failed(at(0s), refused());
+    EXPECT_EQ(std::holds_alternative<Wait>(step), retried);
+    if (!retried) {
+      EXPECT_TRUE(reported(exchange).requests[0].retries_exhausted);
+    }
+    static_cast<void>(exchange.on_client_gone(at(0s)));
+    world.expect_idle_upstream();
+  }
+}
+
+// Stale reuse: S2.
+TEST(Exchange, StaleReuseOfAnIdempotentRequestGoesOnAFreshConnectionAtOnceAndUncharged) {
+  UpstreamConfig config = two_endpoints();
+  config.endpoints = {"10.0.0.1:80"};
+  config.retry_budget = {.percent = 0, .min_concurrent = 0, .burst = 0};  // would forbid any
+  RouteConfig route;
+  route.retry.max_retries = 0;
+  World world(config, route);
+  Exchange earlier = world.exchange();
+  Exchange parallel = world.exchange();
+  static_cast<void>(earlier.start(at(0s)));
+  static_cast<void>(parallel.start(at(0s)));
+  for (Exchange* each : {&earlier, &parallel}) {
+    static_cast<void>(each->on_response_head(at(0s), 200));
+    static_cast<void>(each->on_response_end(at(0s), Cause::ok, true));
+  }
+  ASSERT_EQ(world.pools.pool(0).idle_count(), 2U);
+
+  Exchange exchange = world.exchange();
+  const Send first = expect_send(exchange.start(at(10s)));
+  EXPECT_TRUE(first.connection.reused());
+  const Send second = expect_send(exchange.on_attempt_failed(at(10s), closed_after_sending()));
+  EXPECT_FALSE(second.connection.reused()) << "though another kept one was there";
+  EXPECT_NE(second.connection.id, first.connection.id);
+  static_cast<void>(exchange.on_response_head(at(10s), 200));
+  static_cast<void>(exchange.on_response_end(at(10s), Cause::ok, true));
+  const Published published = reported(exchange);
+  EXPECT_EQ(published.requests[0].cause, Cause::ok);
+  EXPECT_EQ(published.attempts[0].cause, Cause::stale_reuse);
+  EXPECT_TRUE(published.attempts[0].reused);
+  EXPECT_EQ(published.attempts[0].connection_age, 10s);
+  EXPECT_EQ(published.attempts[0].connection_ordinal, 2U);
+  EXPECT_EQ(name_of(published.attempts[0].why_retried), "empty-response");
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, StaleReuseOfAPostIsA502OfThatCause) {
+  World world;
+  world.succeed(at(0s));
+  world.succeed(at(0s));
+  Exchange exchange = world.exchange("POST");
+  EXPECT_TRUE(expect_send(exchange.start(at(1s))).connection.reused());
+  expect_reply(exchange.on_attempt_failed(at(1s), closed_after_sending()), Cause::stale_reuse, 502);
+  static_cast<void>(exchange.on_reply_sent(at(1s)));
+  EXPECT_FALSE(reported(exchange).requests[0].retries_exhausted);
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, AStaleConnectionThatTookNoByteOfAPostIsReplacedUncharged) {
+  RouteConfig route;
+  route.retry.max_retries = 0;
+  World world(two_endpoints(), route);
+  world.succeed(at(0s));
+  Exchange exchange = world.exchange("POST");
+  // The turn of the second endpoint, which has no kept connection; then the first's.
+  world.succeed(at(0s));
+  EXPECT_TRUE(expect_send(exchange.start(at(1s))).connection.reused());
+  const Send again = expect_send(exchange.on_attempt_failed(at(1s), {.cause = Cause::send_failed}));
+  EXPECT_FALSE(again.connection.reused());
+}
+
+TEST(Exchange, TheSecondStaleReuseIsNotRetriedAgain) {
+  World world;
+  Exchange exchange = world.exchange();
+  world.succeed(at(0s));
+  world.succeed(at(0s));
+  static_cast<void>(expect_send(exchange.start(at(1s))));
+  EXPECT_FALSE(
+      expect_send(exchange.on_attempt_failed(at(1s), closed_after_sending())).connection.reused());
+  expect_reply(exchange.on_attempt_failed(at(1s), closed_after_sending()), Cause::upstream_closed,
+               502);
+}
+
+TEST(Exchange, AFullPoolOfIdleConnectionsStillHasRoomForAFreshOne) {
+  UpstreamConfig config = two_endpoints();
+  config.pool.max_connections = 1;
+  World world(config);
+  world.succeed(at(0s));
+  world.succeed(at(0s));
+  ASSERT_EQ(world.pools.pool(1).idle_count(), 1U);
+  Exchange exchange = world.exchange();
+  EXPECT_EQ(expect_send(exchange.start(at(1s))).endpoint, 0U);
+  const Send fresh = expect_send(exchange.on_attempt_failed(at(1s), closed_after_sending()));
+  EXPECT_EQ(fresh.endpoint, 1U);
+  EXPECT_FALSE(fresh.connection.reused());
+  EXPECT_EQ(world.pools.pool(1).take_evicted().size(), 1U);
+}
+
+TEST(Exchange, AllConnectionsBusyIsOverflowAndGivesTheBreakersPermitBack) {
+  UpstreamConfig config = two_endpoints();
+  config.endpoints = {"10.0.0.1:80"};
+  config.pool.max_connections = 1;
+  config.breaker.consecutive_failures = 1;
+  config.breaker.probes_max = 1;
+  RouteConfig route;
+  route.retry.max_retries = 0;
+  World world(config, route);
+  Exchange holder = world.exchange();
+  static_cast<void>(holder.start(at(0s)));
+  static_cast<void>(holder.on_response_head(at(0s), 503));  // opens the breaker, body goes on
+  EXPECT_EQ(world.upstream.breaker().state(), CircuitBreaker::State::open);
+  Exchange probe = world.exchange();
+  expect_reply(probe.start(at(5s)), Cause::upstream_overflow, 503);
+  static_cast<void>(probe.on_reply_sent(at(5s)));
+  static_cast<void>(holder.on_response_end(at(5s), Cause::ok, true));
+  Exchange next = world.exchange();
+  EXPECT_TRUE(std::holds_alternative<Send>(next.start(at(5s)))) << "the probe's place is free";
+}
+
+// The breaker.
+TEST(Exchange, AnOpenBreakerIsAnsweredWithTheTimeThatIsLeft) {
+  UpstreamConfig config = two_endpoints();
+  config.breaker.consecutive_failures = 1;
+  World world(config);
+  Exchange failing = world.exchange("POST");
+  static_cast<void>(failing.start(at(0s)));
+  expect_reply(failing.on_attempt_failed(at(0s), closed_after_sending()), Cause::upstream_closed,
+               502);
+  Exchange rejected = world.exchange();
+  const Step step = rejected.start(at(2s));
+  expect_reply(step, Cause::breaker_open, 503);
+  EXPECT_EQ(std::get<LocalReply>(step).retry_after, 3s);
+  static_cast<void>(rejected.on_reply_sent(at(2s)));
+  EXPECT_EQ(reported(rejected).requests[0].attempts, 0);
+  EXPECT_TRUE(world.upstream.endpoint_up(0)) << "an open breaker takes no endpoint down";
+  EXPECT_TRUE(world.upstream.endpoint_up(1));
+}
+
+TEST(Exchange, ARetryThatTheBreakerForbidsEndsWithTheFailureItself) {
+  UpstreamConfig config = two_endpoints();
+  config.breaker.consecutive_failures = 1;
+  World world(config);
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(0s)));
+  const Step wait = exchange.on_attempt_failed(at(0s), refused());
+  ASSERT_TRUE(std::holds_alternative<Wait>(wait));
+  expect_reply(exchange.on_waited(std::get<Wait>(wait).until), Cause::connect_refused, 502);
+  static_cast<void>(exchange.on_reply_sent(at(1s)));
+  const Published published = reported(exchange);
+  ASSERT_EQ(published.attempts.size(), 1U);
+  EXPECT_EQ(name_of(published.attempts[0].why_retried), "") << "it was not retried after all";
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, EveryFailureOfAnAttemptCountsForTheBreaker) {
+  for (const Cause cause :
+       {Cause::connect_refused, Cause::connect_timeout, Cause::upstream_closed, Cause::send_failed,
+        Cause::response_timeout, Cause::total_timeout, Cause::malformed_response}) {
+    UpstreamConfig config = two_endpoints();
+    config.breaker.consecutive_failures = 1;
+    World world(config);
+    Exchange exchange = world.exchange("POST");
+    static_cast<void>(exchange.start(at(0s)));
+    static_cast<void>(
+        exchange.on_attempt_failed(at(0s), {.cause = cause, .request_started = true}));
+    EXPECT_EQ(world.upstream.breaker().state(), CircuitBreaker::State::open) << to_string(cause);
+  }
+}
+
+TEST(Exchange, ARequestThatFailsByItselfIsAnsweredAndCountsForNobody) {
+  struct Row {
+    Cause cause;
+    int status;
+  };
+
+  for (const Row& row :
+       {Row{Cause::client_body_timeout, 408}, Row{Cause::request_body_too_large, 413},
+        Row{Cause::malformed_request, 400}, Row{Cause::draining, 503}}) {
+    UpstreamConfig config = two_endpoints();
+    config.breaker.consecutive_failures = 1;
+    World world(config);
+    Exchange exchange = world.exchange();
+    static_cast<void>(exchange.start(at(0s)));
+    expect_reply(exchange.on_request_failed(at(1s), row.cause), row.cause, row.status);
+    static_cast<void>(exchange.on_reply_sent(at(1s)));
+    EXPECT_EQ(world.upstream.breaker().state(), CircuitBreaker::State::closed);
+    EXPECT_EQ(reported(exchange).attempts[0].cause, row.cause);
+    EXPECT_EQ(reported(exchange).attempts[0].status, 0);
+    world.expect_idle_upstream();
+  }
+}
+
+TEST(Exchange, ARequestThatFailsDuringItsAnswerCutsItShort) {
+  World world;
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(0s)));
+  static_cast<void>(exchange.on_response_head(at(0s), 200));
+  const Step end = exchange.on_request_failed(at(1s), Cause::draining);
+  EXPECT_TRUE(std::get<Done>(end).abort_client);
+  EXPECT_EQ(reported(exchange).requests[0].status, 200);
+  EXPECT_EQ(reported(exchange).requests[0].cause, Cause::draining);
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, WhichStatusesTheBreakerCounts) {
+  for (const int status : {200, 304, 404, 429, 499, 500, 501, 502, 503, 504, 505}) {
+    UpstreamConfig config = two_endpoints();
+    config.breaker.consecutive_failures = 1;
+    World world(config);
+    Exchange exchange = world.exchange();
+    static_cast<void>(exchange.start(at(0s)));
+    static_cast<void>(exchange.on_response_head(at(0s), status));
+    EXPECT_EQ(world.upstream.breaker().state() == CircuitBreaker::State::open,
+              status >= 502 && status <= 504)
+        << status;
+  }
+}
+
+TEST(Exchange, AStaleConnectionThatIsReplacedSaysNothingOfTheUpstream) {
+  UpstreamConfig config = two_endpoints();
+  config.endpoints = {"10.0.0.1:80"};
+  config.breaker.consecutive_failures = 1;
+  World world(config);
+  // The backend fails, the breaker opens; meanwhile the backend restarts, so that the kept
+  // connection is dead. The probe meets it, and goes on a fresh one.
+  world.succeed(at(0s));
+  Exchange busy = world.exchange();
+  static_cast<void>(busy.start(at(0s)));
+  Exchange failing = world.exchange("POST");
+  static_cast<void>(failing.start(at(0s)));
+  static_cast<void>(busy.on_response_head(at(0s), 200));
+  static_cast<void>(busy.on_response_end(at(0s), Cause::ok, true));
+  static_cast<void>(failing.on_attempt_failed(at(0s), closed_after_sending()));
+  ASSERT_EQ(world.upstream.breaker().state(), CircuitBreaker::State::open);
+
+  Exchange probe = world.exchange();
+  EXPECT_TRUE(expect_send(probe.start(at(5s))).connection.reused());
+  const Step step = probe.on_attempt_failed(at(5s), closed_after_sending());
+  ASSERT_TRUE(std::holds_alternative<Send>(step)) << "the probe was not a failure";
+  EXPECT_FALSE(std::get<Send>(step).connection.reused());
+  static_cast<void>(probe.on_response_head(at(5s), 200));
+  static_cast<void>(probe.on_response_end(at(5s), Cause::ok, true));
+  EXPECT_EQ(world.upstream.breaker().state(), CircuitBreaker::State::half_open);
+}
+
+// The client goes, in each state.
+TEST(Exchange, AClientThatGoesBeforeTheAnswerIs499) {
+  World world;
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(0s)));
+  const Step end = exchange.on_client_gone(at(1s));
+  EXPECT_FALSE(std::get<Done>(end).keep_connection);
+  EXPECT_TRUE(std::get<Done>(end).abort_client);
+  EXPECT_EQ(reported(exchange).requests[0].status, 499);
+  EXPECT_EQ(reported(exchange).requests[0].cause, Cause::client_closed);
+  EXPECT_EQ(reported(exchange).attempts[0].cause, Cause::client_closed);
+  EXPECT_EQ(reported(exchange).attempts[0].latency, 1s);
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, AClientThatGoesDuringTheAnswerKeepsItsStatus) {
+  World world;
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(0s)));
+  static_cast<void>(exchange.on_response_head(at(0s), 200));
+  static_cast<void>(exchange.on_client_gone(at(1s)));
+  EXPECT_EQ(reported(exchange).requests[0].status, 200) << "it was sent already";
+  EXPECT_EQ(reported(exchange).requests[0].cause, Cause::client_closed);
+  EXPECT_EQ(reported(exchange).attempts[0].status, 200);
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, AClientThatGoesDuringTheBackoffIsNotRetriedFor) {
+  World world;
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(0s)));
+  static_cast<void>(exchange.on_attempt_failed(at(0s), refused()));
+  static_cast<void>(exchange.on_client_gone(at(1ms)));
+  const Published published = reported(exchange);
+  EXPECT_EQ(published.requests[0].cause, Cause::client_closed);
+  EXPECT_EQ(published.requests[0].attempts, 1);
+  EXPECT_EQ(published.attempts[0].cause, Cause::connect_refused);
+  EXPECT_EQ(name_of(published.attempts[0].why_retried), "");
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, AClientThatGoesDuringOurOwnReplyDoesNotHideWhyWeReplied) {
+  World world;
+  Exchange exchange = world.exchange("POST");
+  static_cast<void>(exchange.start(at(0s)));
+  expect_reply(exchange.on_attempt_failed(
+                   at(3s), {.cause = Cause::response_timeout, .request_started = true}),
+               Cause::response_timeout, 504);
+  const Step end = exchange.on_client_gone(at(3s));
+  EXPECT_TRUE(std::get<Done>(end).abort_client);
+  EXPECT_EQ(reported(exchange).requests[0].cause, Cause::response_timeout);
+  EXPECT_EQ(reported(exchange).requests[0].status, 504);
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, AProbeWhoseClientGoesIsGivenBack) {
+  UpstreamConfig config = two_endpoints();
+  config.breaker.consecutive_failures = 1;
+  config.breaker.probes_max = 1;
+  World world(config);
+  Exchange failing = world.exchange("POST");
+  static_cast<void>(failing.start(at(0s)));
+  static_cast<void>(failing.on_attempt_failed(at(0s), closed_after_sending()));
+  Exchange probe = world.exchange();
+  ASSERT_TRUE(std::holds_alternative<Send>(probe.start(at(5s))));
+  Exchange second = world.exchange();
+  expect_reply(second.start(at(5s)), Cause::breaker_open, 503);
+  static_cast<void>(probe.on_client_gone(at(6s)));
+  Exchange third = world.exchange();
+  EXPECT_TRUE(std::holds_alternative<Send>(third.start(at(6s))));
+}
+
+// Deadlines.
+TEST(Exchange, EachPhaseHasItsDeadlineAndTheTotalCutsThemShort) {
+  World world;
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(0s)));
+  const Deadline connect = exchange.deadline(Phase::connect, at(0s));
+  EXPECT_EQ(connect.at, at(1s));
+  EXPECT_EQ(connect.cause, Cause::connect_timeout);
+  const Deadline response = exchange.deadline(Phase::response, at(1s));
+  EXPECT_EQ(response.at, at(4s));
+  EXPECT_EQ(response.cause, Cause::response_timeout);
+  const Deadline cut = exchange.deadline(Phase::response, at(3s));
+  EXPECT_EQ(cut.at, at(5s));
+  EXPECT_EQ(cut.cause, Cause::total_timeout);
+  const Deadline body = exchange.deadline(Phase::body, at(4s));
+  EXPECT_EQ(body.at, at(19s)) << "the total ends with the answer's head";
+  EXPECT_EQ(body.cause, Cause::body_idle_timeout);
+}
+
+TEST(Exchange, TheTotalTimeoutIncludesTheBackoff) {
+  RouteConfig route;
+  route.timeouts.total = 1001ms;
+  World world(two_endpoints(), route);
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(0s)));
+  const Step step = exchange.on_attempt_failed(at(1s), {.cause = Cause::connect_timeout});
+  ASSERT_TRUE(std::holds_alternative<Wait>(step));
+  EXPECT_LE(std::get<Wait>(step).until, at(1001ms));
+  expect_reply(exchange.on_waited(at(1001ms)), Cause::total_timeout, 504);
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, AfterTheTotalTimeoutNothingIsRetried) {
+  World world;
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(0s)));
+  expect_reply(exchange.on_attempt_failed(at(5s), refused()), Cause::connect_refused, 502);
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, ABodyThatLeftTheReplayBufferIsNotSentAgain) {
+  World world;
+  world.succeed(at(0s));
+  world.succeed(at(0s));
+  Exchange exchange = world.exchange("PUT");
+  EXPECT_TRUE(expect_send(exchange.start(at(1s))).connection.reused());
+  exchange.on_body_not_replayable();
+  expect_reply(exchange.on_attempt_failed(at(1s), closed_after_sending()), Cause::stale_reuse, 502);
+}
+
+}  // namespace
+}  // namespace gatedrill::gateway
