@@ -52,35 +52,50 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-std::string verdict_lines(const Judgement& judgement, TextStyle style) {
-  // What did not hold comes first.
-  std::vector<Verdict> verdicts = judgement.verdicts;
-  std::ranges::stable_sort(verdicts, {}, [](const Verdict& verdict) {
-    return verdict.passed == false ? 0 : verdict.passed ? 2 : 1;
-  });
-  std::size_t gateway_width = 0;
-  std::size_t name_width = 0;
+// Variants of which the same can be said of the same expectation.
+struct VerdictGroup {
+  const Verdict* first = nullptr;
+  std::vector<std::string> outcomes;  // "as_was: 0"
+};
+
+std::vector<VerdictGroup> groups_of(const std::vector<Verdict>& verdicts) {
+  std::vector<VerdictGroup> groups;
   for (const Verdict& verdict : verdicts) {
-    gateway_width = std::max(gateway_width, width_of(verdict.gateway));
-    name_width = std::max(name_width, std::min<std::size_t>(width_of(verdict.expression), 52));
+    auto group = std::ranges::find_if(groups, [&verdict](const VerdictGroup& known) {
+      return known.first->name == verdict.name && known.first->expression == verdict.expression &&
+             known.first->passed == verdict.passed;
+    });
+    if (group == groups.end()) group = groups.insert(group, VerdictGroup{&verdict, {}});
+    const std::string figure = verdict.passed ? verdict.actual : verdict.note;
+    group->outcomes.push_back(verdict.gateway.empty() ? figure : verdict.gateway + ": " + figure);
   }
+  // What did not hold comes first.
+  std::ranges::stable_sort(groups, {}, [](const VerdictGroup& group) {
+    return group.first->passed == false ? 0 : group.first->passed ? 2 : 1;
+  });
+  return groups;
+}
+
+std::string verdict_lines(const Judgement& judgement, TextStyle style) {
   std::string text;
-  for (const Verdict& verdict : verdicts) {
+  for (const VerdictGroup& group : groups_of(judgement.verdicts)) {
+    const Verdict& verdict = *group.first;
     const std::string mark = !verdict.passed ? "no data" : *verdict.passed ? "held" : "FAILED";
     const Paint paint = !verdict.passed ? Paint::doubt : *verdict.passed ? Paint::good : Paint::bad;
-    text += "  " + painted(padded(mark, 7), paint, style) + "  " +
-            padded(verdict.gateway, gateway_width) + "  " + padded(verdict.expression, name_width) +
-            "  " + (verdict.passed ? verdict.actual : "");
-    text.erase(text.find_last_not_of(' ') + 1);
-    text += "\n";
+    text += "  " + painted(padded(mark, 7), paint, style) + "  " + verdict.expression;
     if (verdict.name != verdict.expression) {
-      text += std::string(13 + gateway_width, ' ') +
-              painted("  " + verdict.name, Paint::faint, style) + "\n";
+      text += painted("  " + verdict.name, Paint::faint, style);
     }
-    if (!verdict.note.empty()) {
-      text += std::string(13 + gateway_width, ' ') +
-              painted("  " + verdict.note, Paint::faint, style) + "\n";
+    text += "\n";
+    std::string line;
+    for (const std::string& outcome : group.outcomes) {
+      if (!line.empty() && width_of(line) + width_of(outcome) > 84) {
+        text += "             " + line + "\n";
+        line.clear();
+      }
+      line += (line.empty() ? "" : ",  ") + outcome;
     }
+    text += "             " + line + "\n";
   }
   return text;
 }
@@ -90,7 +105,7 @@ std::string milliseconds(double ms) {
 }
 
 std::string variants_table(const RunReport& report) {
-  std::vector<std::vector<std::string>> rows{{"variant", "requests", "answered", "4xx", "5xx",
+  std::vector<std::vector<std::string>> rows{{"variant", "requests", "ok", "4xx", "5xx",
                                               "p50", "p99", "max", "amplification", "retries"}};
   for (const GatewayReport& gateway : report.gateways) {
     const std::int64_t good = gateway.with_status(100, 399);
@@ -126,12 +141,28 @@ std::string client_table(const RunReport& report) {
   return rows.size() > 1 ? "\n" + table(rows) : "";
 }
 
+// A fault's windows together; the page has each.
 std::string faults_table(const RunReport& report) {
-  std::vector<std::vector<std::string>> rows{{"fault", "kind", "from", "until", "hits"}};
+  struct Row {
+    const FaultReport* fault = nullptr;
+    int windows = 0;
+    std::int64_t hits = 0;
+  };
+
+  std::vector<Row> found;
   for (const FaultReport& fault : report.faults) {
-    rows.push_back({fault.gateway + "  " + fault.name, fault.kind, milliseconds(fault.from_ms),
-                    fault.until_ms ? milliseconds(*fault.until_ms) : "the end",
-                    count_text(fault.hits)});
+    auto row = std::ranges::find_if(found, [&fault](const Row& known) {
+      return known.fault->name == fault.name && known.fault->gateway == fault.gateway;
+    });
+    if (row == found.end()) row = found.insert(row, Row{&fault});
+    row->windows += 1;
+    row->hits += fault.hits;
+  }
+  std::ranges::stable_sort(found, {}, [](const Row& row) { return row.fault->name; });
+  std::vector<std::vector<std::string>> rows{{"fault", "variant", "times on", "hits"}};
+  for (const Row& row : found) {
+    rows.push_back({row.fault->name + " (" + row.fault->kind + ")", row.fault->gateway,
+                    count_text(row.windows), count_text(row.hits)});
   }
   return rows.size() > 1 ? "\n" + table(rows) : "";
 }

@@ -9,6 +9,7 @@
 
 #include "gateway/core/histogram.hpp"
 #include "reports/hdr_codec.hpp"
+#include "reports/run_facts.hpp"
 #include "reports/run_file.hpp"
 #include "reports/sqlite.hpp"
 
@@ -241,6 +242,10 @@ void Reader::finish_gateways() {
       return std::pair(series.status == 0 ? 1000 : series.status, series.cause);
     });
   }
+  const std::vector<std::string> variants = variants_in(report_.fact(kVariantsFact));
+  std::ranges::sort(report_.gateways, {}, [&variants](const GatewayReport& each) {
+    return std::pair(place_among(variants, each.name), each.name);
+  });
 }
 
 Result<RunReport> Reader::read() {

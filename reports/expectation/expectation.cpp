@@ -6,6 +6,7 @@
 
 #include "reports/expectation/evaluate.hpp"
 #include "reports/expectation/expression.hpp"
+#include "reports/run_facts.hpp"
 #include "reports/run_file.hpp"
 
 namespace gatedrill::reports {
@@ -41,7 +42,7 @@ Judgement validity_of(Database& database) {
   return judgement;
 }
 
-// Every gateway that anything was recorded of, in the order of their names.
+// Every gateway that anything was recorded of, in the order of the report.
 std::vector<std::string> gateways_of(Database& database) {
   std::vector<std::string> names;
   Result<Statement> query = database.prepare(
@@ -50,6 +51,9 @@ std::vector<std::string> gateways_of(Database& database) {
   if (!query) return names;
   while (query->step() == SQLITE_ROW)
     names.push_back(query->text(0));
+  const std::vector<std::string> variants = variants_in(fact(database, kVariantsFact).value_or(""));
+  std::ranges::stable_sort(
+      names, {}, [&variants](const std::string& name) { return place_among(variants, name); });
   return names;
 }
 

@@ -3,6 +3,7 @@
 "use strict";
 
 const kAxisWidth = 58;
+const kRightPadding = 14;
 
 function cssColor(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -40,7 +41,7 @@ function outcomeKey(outcome) {
 
 function outcomeLabel(key) {
   if (key === "ok") return "answered (below 400)";
-  return key.replace(/^0 /, "no answer: ").trim();
+  return key.replace(/^0 /, "no answer: ").replace(/^(\d+) $/, "$1 (seen from outside)");
 }
 
 // All outcomes of all variants: failures first, as they stand at the bottom of the stack.
@@ -60,15 +61,23 @@ function outcomesOf(gateways) {
     rank[a.family] - rank[b.family] || b.requests - a.requests || (a.key < b.key ? -1 : 1));
   const shades = {};
   for (const outcome of all) {
-    const shade = (shades[outcome.family] = (shades[outcome.family] || 0) + 1);
+    // What is seen from outside has no cause: it looks like its status's most frequent one.
+    const known = !/^\d+ $/.test(outcome.key);
+    const shade = known ? (shades[outcome.family] = (shades[outcome.family] || 0) + 1) : 1;
     outcome.color = outcome.family === "ok" ? "--ok-1" : `--${outcome.family}-${(shade - 1) % 3 + 1}`;
   }
   return all;
 }
 
 // A variant's requests a second of one outcome; several statuses below 400 count together.
+const summed = new WeakMap();
+
 function perSecond(gateway, key, seconds) {
+  if (!summed.has(gateway)) summed.set(gateway, new Map());
+  const known = summed.get(gateway);
+  if (known.has(key)) return known.get(key);
   const sum = new Array(seconds).fill(0);
+  known.set(key, sum);
   for (const outcome of gateway.outcomes) {
     if (outcomeKey(outcome) !== key) continue;
     outcome.per_second.forEach((requests, second) => { sum[second] += requests; });
@@ -138,9 +147,9 @@ function drawLanes(place, lanes, min, max) {
   }
 }
 
-// Shades the phases and faults behind the curves.
+// Shades the phases and faults over the curves, lightly.
 function shading(lanes) {
-  return { hooks: { drawClear: [(chart) => {
+  return { hooks: { draw: [(chart) => {
     const { ctx, bbox } = chart;
     ctx.save();
     for (const bars of lanes.values()) {
@@ -150,7 +159,7 @@ function shading(lanes) {
         const right = Math.min(chart.valToPos(bar.until, "x", true), bbox.left + bbox.width);
         if (right <= left) continue;
         ctx.fillStyle = cssColor(bar.color);
-        ctx.globalAlpha = 0.07;
+        ctx.globalAlpha = 0.09;
         ctx.fillRect(left, bbox.top, right - left, bbox.height);
       }
     }
@@ -163,7 +172,7 @@ function axes(yValues, ySplits) {
   const common = { stroke: cssColor("--soft"), font: "11px system-ui, sans-serif", grid: line,
                    ticks: { show: false } };
   return [
-    { ...common, size: 22, gap: 3, values: (chart, splits) => splits.map(formatSecond),
+    { ...common, size: 24, gap: 7, values: (chart, splits) => splits.map(formatSecond),
       incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400] },
     { ...common, size: kAxisWidth, gap: 4, values: yValues, ...(ySplits || {}) },
   ];
@@ -198,7 +207,7 @@ function requestChart(place, width, group, gateway, outcomes, state, lanes, onSc
     series.push({ width: 0, points: { show: false } });
   }
   return new uPlot({
-    width, height: 170, series, legend: { show: false }, cursor: cursor(group), plugins: [shading(lanes)],
+    width, height: 180, padding: [8, kRightPadding, 0, 0], series, legend: { show: false }, cursor: cursor(group), plugins: [shading(lanes)],
     scales: { x: { time: false, range: (chart, min, max) => [min, max] },
               y: { range: [0, Math.max(state.requestsMax * 1.06, 1)] } },
     axes: axes((chart, splits) => splits.map((value) => Number.isInteger(value) ? String(value) : "")),
@@ -217,7 +226,7 @@ function latencyChart(place, width, group, gateway, state, lanes) {
   const line = (name, color, width) => ({ label: name, stroke: cssColor(color), width, spanGaps: false,
                                           points: { show: false } });
   return new uPlot({
-    width, height: 150, legend: { show: false }, cursor: cursor(group), plugins: [shading(lanes)],
+    width, height: 160, padding: [8, kRightPadding, 0, 0], legend: { show: false }, cursor: cursor(group), plugins: [shading(lanes)],
     series: [{}, line("p50", "--p50", 2), line("p90", "--p90", 1.5), line("p99", "--p99", 1.5)],
     scales: { x: { time: false, range: (chart, min, max) => [min, max] },
               y: { distr: 3, range: [state.latencyMin, state.latencyMax] } },

@@ -73,7 +73,9 @@ function verdictCell(verdict) {
 // One row an expectation, one column a variant; what did not hold comes first.
 function verdicts(run) {
   if (run.verdicts.length === 0) return [];
-  const names = [...new Set(run.verdicts.map((verdict) => verdict.gateway))];
+  const judged = new Set(run.verdicts.map((verdict) => verdict.gateway));
+  const variants = run.gateways.map((gateway) => gateway.name).filter((name) => judged.has(name));
+  const names = [...new Set([...variants, ...judged])];
   const rows = new Map();
   for (const verdict of run.verdicts) {
     const key = verdict.name + "\n" + verdict.expression;
@@ -166,6 +168,7 @@ function card(run, gateway, outcomes, state, group) {
     `${gateway.name}: latency percentiles over time, drawn; the same figures are in the table below` });
   const lanesPlace = element("div", { class: "lanes" });
   lanesPlace.style.marginLeft = kAxisWidth + "px";
+  lanesPlace.style.marginRight = kRightPadding + "px";
   const failed = gateway.outcomes.filter((outcome) => outcome.status === 0 || outcome.status >= 500)
     .reduce((sum, outcome) => sum + outcome.requests, 0);
   const details = element("details", {}, element("summary", {}, "second by second, as a table"));
@@ -215,7 +218,6 @@ function card(run, gateway, outcomes, state, group) {
     charts = [
       requestChart(place, width, group, gateway, outcomes, state, lanes, (chart) => {
         drawLanes(lanesPlace, lanes, chart.scales.x.min, chart.scales.x.max);
-        zoomTogether(chart, state);
       }, read),
       latencyChart(below, width, group, gateway, state, lanes),
     ];
@@ -224,21 +226,10 @@ function card(run, gateway, outcomes, state, group) {
   return { made, draw };
 }
 
-// One zoom for all charts of the run.
-function zoomTogether(source, state) {
-  if (state.zooming) return;
-  state.zooming = true;
-  const { min, max } = source.scales.x;
-  for (const chart of state.charts) {
-    if (chart !== source) chart.setScale("x", { min, max });
-  }
-  state.zooming = false;
-}
-
 function timelines(run, outcomes, group) {
   if (run.gateways.length === 0) return { nodes: [], draw: () => {} };
   const seconds = Math.max(1, ...run.gateways.map((gateway) => gateway.latency_per_second.p50_ms.length));
-  const state = { seconds, hidden: new Set(), charts: [], zooming: false };
+  const state = { seconds, hidden: new Set(), charts: [] };
   const latencies = run.gateways.flatMap((gateway) =>
     ["p50_ms", "p90_ms", "p99_ms"].flatMap((name) => gateway.latency_per_second[name])).filter((ms) => ms > 0);
   const lowest = latencies.reduce((a, b) => Math.min(a, b), Infinity);
@@ -264,7 +255,6 @@ function timelines(run, outcomes, group) {
   const redraw = () => {
     const scale = state.charts[0]?.scales.x;
     state.zoom = scale ? { min: scale.min, max: scale.max } : null;
-    state.charts.forEach(() => {});
     draw();
     sync();
   };
@@ -297,20 +287,39 @@ function timelines(run, outcomes, group) {
   };
 }
 
+// Rows that say the same of several variants become one, with a column for each variant.
+function byVariant(run, items, keyOf, cellOf) {
+  const names = run.gateways.map((gateway) => gateway.name);
+  for (const item of items) if (!names.includes(item.gateway)) names.push(item.gateway);
+  const rows = new Map();
+  for (const item of items) {
+    const key = JSON.stringify(keyOf(item));
+    if (!rows.has(key)) rows.set(key, { item, cells: new Map() });
+    rows.get(key).cells.set(item.gateway, cellOf(item));
+  }
+  const used = names.filter((name) => items.some((item) => item.gateway === name));
+  return { names: used, rows: [...rows.values()].map(({ item, cells }) =>
+    ({ item, cells: used.map((name) => cells.has(name) ? tally(cells.get(name)) : number("–", "zero")) })) };
+}
+
 function faults(run) {
   const nodes = [];
+  const hitsOf = (names) => names.map((name) => number(name ? `hits in ${name}` : "hits"));
   if (run.faults.length) {
+    const { names, rows } = byVariant(run, run.faults, (fault) =>
+      [fault.name, fault.kind, fault.target, fault.from_ms, fault.until_ms], (fault) => fault.hits);
     nodes.push(element("h2", {}, "Faults"),
-      table("", ["fault", "variant", "kind", "target", number("from"), number("until"), number("hits")],
-        run.faults.map((fault) => [fault.name, fault.gateway || "all", fault.kind, fault.target || "–",
-          number(formatMs(fault.from_ms)), number(fault.until_ms === null ? "the end" : formatMs(fault.until_ms)),
-          tally(fault.hits)]), "faults"));
+      table("", ["fault", "kind", "target", number("from"), number("until"), ...hitsOf(names)],
+        rows.map(({ item, cells }) => [item.name, item.kind, item.target || "–", number(formatMs(item.from_ms)),
+          number(item.until_ms === null ? "the end" : formatMs(item.until_ms)), ...cells]), "faults"));
   }
   if (run.hits.length) {
+    const { names, rows } = byVariant(run, run.hits, (hit) => [hit.fault, hit.planned, hit.observed],
+      (hit) => hit.hits);
     nodes.push(element("h2", {}, "What the faults did: planned and observed"),
-      table("", ["fault", "variant", "planned", "observed", number("times"), number("first"), number("last")],
-        run.hits.map((hit) => [hit.fault, hit.gateway, hit.planned || "–", hit.observed || "–", tally(hit.hits),
-          number(formatMs(hit.first_ms)), number(formatMs(hit.last_ms))]), "fault hits"));
+      table("", ["fault", "planned", "observed", ...hitsOf(names)],
+        rows.map(({ item, cells }) => [item.fault, item.planned || "–", item.observed || "–", ...cells]),
+        "fault hits"));
   }
   return nodes;
 }

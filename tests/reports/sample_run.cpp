@@ -165,6 +165,7 @@ void make_sample_run(const std::string& path) {
   store->set_run("seed", 7);
   store->set_run("version", "0.1.0");
   store->set_run("simulated", 1);
+  store->set_run("variants", "as_was,timeout_only,as_fixed,nginx_as_was");
   store->set_run("scenario", "scenarios/drills/inc-1-rolling-upgrade.yaml");
   store->set_run("live", R"({"outage":["10 min","30 s"],"restart gap":["15 s","1.6 s"]})");
   store->add_phase("outage", at_ms(kSlowFromMs), at_ms(kSlowUntilMs));
