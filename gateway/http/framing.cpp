@@ -7,7 +7,7 @@ namespace gatedrill::http {
 namespace {
 
 constexpr std::size_t kChunkLineBytesMax = 4096;
-constexpr std::uint64_t kTrailerBytesMax = 16 * 1024;
+constexpr std::uint64_t kTrailerBytesMax = std::uint64_t{16} * 1024;
 
 std::optional<std::uint64_t> parse_length(std::string_view text) {
   if (text.empty()) return std::nullopt;
@@ -25,7 +25,7 @@ struct FramingFields {
   std::optional<std::string_view> length;
   bool length_repeated = false;
   bool coding = false;
-  bool unknown_coding = false;
+  bool unknown_coding = false;  // every coding that is not chunked, also an empty one
   bool chunked_last = false;
   bool chunked_again = false;
 };
@@ -76,8 +76,6 @@ FramingVerdict judge(const FramingFields& fields, int version, Framing without_f
       verdict.defect = FramingDefect::chunked_not_last;
     } else if (fields.unknown_coding) {
       verdict.defect = FramingDefect::unknown_coding;
-    } else if (!fields.chunked_last) {
-      verdict.defect = FramingDefect::chunked_not_last;
     }
     return verdict;
   }

@@ -26,7 +26,7 @@ enum class FramingDefect {
   repeated_content_length,  // more than one line, equal or not
   length_and_coding,        // Content-Length beside Transfer-Encoding
   unknown_coding,           // a transfer coding other than chunked
-  chunked_not_last,         // chunked missing, repeated or not final
+  chunked_not_last,         // chunked repeated or not final
   coding_in_http10,         // Transfer-Encoding in an HTTP/1.0 message
 };
 

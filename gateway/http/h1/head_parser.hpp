@@ -51,10 +51,10 @@ class Defects {
 [[nodiscard]] std::string_view first_defect(Defects defects);
 
 struct HeadLimits {
-  std::size_t head_bytes = 32 * 1024;
-  std::size_t line_bytes = 8 * 1024;
+  std::size_t head_bytes = std::size_t{32} * 1024;
+  std::size_t line_bytes = std::size_t{8} * 1024;
   std::size_t fields = 100;
-  std::size_t target_bytes = 8 * 1024;
+  std::size_t target_bytes = std::size_t{8} * 1024;
 };
 
 enum class HeadState {

@@ -1,17 +1,18 @@
 // The golden values were computed by an independent implementation of the published algorithms;
 // they must never change, or every recorded seed would tell another story.
+#include "gateway/core/random.hpp"
+
 #include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "gateway/core/random.hpp"
 
 namespace gatedrill {
 namespace {
 
 std::vector<std::uint64_t> draw(Random random, int count) {
   std::vector<std::uint64_t> values;
+  values.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i)
     values.push_back(random.next());
   return values;

@@ -1,5 +1,5 @@
 // One request's life, path by path. The properties that hold on every path are in
-// policy_exchange_properties_test.cpp.
+// exchange_properties_test.cpp.
 #include <algorithm>
 #include <string>
 #include <vector>
