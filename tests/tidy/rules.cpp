@@ -198,7 +198,8 @@ Findings private_includes(const File& file, const std::set<std::string>& public_
 
 Findings clock_reads(const File& file) {
   static const std::regex kPattern(
-      R"(steady_clock::now|system_clock|high_resolution_clock|gettimeofday|clock_gettime|timespec_get|)"
+      R"(steady_clock::now|system_clock|high_resolution_clock|gettimeofday|timespec_get|)"
+      R"(clock_gettime\s*\(\s*CLOCK_(REALTIME|MONOTONIC|BOOTTIME|TAI)|)"
       R"((^|[^\w.>:])(std::|::)?time\s*\(\s*(nullptr|NULL|0|&))");
   if (!is_cpp(file.path) || is_tidy(file.path) || file.path.starts_with("gateway/core/time.")) {
     return {};
@@ -208,7 +209,7 @@ Findings clock_reads(const File& file) {
 
 Findings hidden_randomness(const File& file) {
   static const std::regex kPattern(
-      R"(random_device|\bs?rand(om)?\s*\(|mt19937|default_random_engine|std::\w+_distribution|)"
+      R"(random_device|\bs?rand\s*\(|[a-z]rand48|mt19937|default_random_engine|std::\w+_distribution|)"
       R"(std::shuffle|random_shuffle|arc4random|getrandom|getentropy)");
   if (!is_cpp(file.path) || is_tidy(file.path) || file.path.starts_with("gateway/core/random.")) {
     return {};

@@ -49,7 +49,8 @@ TEST(TidyRules, CatchClocks) {
   for (const char* good :
        {"auto t = clock.now();", "std::chrono::steady_clock::time_point start_;",
         "auto t = unix_time(0);", "event.time(0);", "// steady_clock::now() is banned",
-        "print(\"system_clock\");", "asio::steady_timer timer(executor);"}) {
+        "print(\"system_clock\");", "asio::steady_timer timer(executor);",
+        "clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);"}) {
     EXPECT_TRUE(clock_reads({"gateway/proxy/x.cpp", good}).empty()) << good;
   }
   EXPECT_TRUE(clock_reads({"gateway/core/time.cpp", "std::chrono::steady_clock::now()"}).empty());
@@ -136,8 +137,7 @@ TEST(TidyRules, CatchSleepingTests) {
 TEST(TidyRules, CatchPathsOfOneMachine) {
   for (const char* bad :
        {"see /srv/build/x", "'/home/someone/x'", "cd /root/x", "(/home/someone/wt)"}) {
-    const bool partial = std::string_view(bad) == "(/home/someone/wt)/";
-    EXPECT_EQ(machine_paths({"a.md", bad}).size(), 1U) << bad << partial;
+    EXPECT_EQ(machine_paths({"a.md", bad}).size(), 1U) << bad;
   }
   for (const char* good :
        {"a/work/b", "/tmp/run.db", "https://example.com/work/x", "../shared/data"}) {
@@ -157,7 +157,7 @@ TEST(CodeOf, BlanksCommentsAndLiteralsAndKeepsPlaces) {
   EXPECT_EQ(code_of("a // b\nc"), "a     \nc");
   EXPECT_EQ(code_of("a /* b\nc */ d"), "a     \n     d");
   EXPECT_EQ(code_of(R"(f("x\"y", 'z', '"');)"), R"(f("    ", ' ', ' ');)");
-  EXPECT_EQ(code_of("R\"(a\"b)\" c"), "R\"      \" c");
+  EXPECT_EQ(code_of("R\"(a\"b)\" c"), "R\"     \" c");
   EXPECT_EQ(code_of("1'000'000 + x"), "1'000'000 + x");
 }
 
