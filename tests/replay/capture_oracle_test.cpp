@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "gateway/core/random.hpp"
@@ -39,13 +40,11 @@ class Collector final : public ExchangeSink {
  public:
   void on_exchange(RecordedExchange exchange) override {
     if (exchange.request) {
-      requests += 1;
-      partial += exchange.request->complete ? 0 : 1;
+      ++(exchange.request->complete ? requests : partial);
       hash(*exchange.request);
     }
     if (exchange.response) {
-      responses += 1;
-      partial += exchange.response->complete ? 0 : 1;
+      ++(exchange.response->complete ? responses : partial);
       hash(*exchange.response);
     }
   }
@@ -133,21 +132,29 @@ std::vector<std::string> capture_names() {
   return names;
 }
 
+// "" if equal; else as in "requests +1 responses -2 bodies +1 -1 partial 3". Messages that are not
+// whole are in no oracle, so they are counted apart.
 std::string difference(const Found& found, const Messages& oracle) {
-  std::ostringstream text;
-  const int requests = found.messages.requests - oracle.requests;
-  const int responses = found.messages.responses +
-                        static_cast<int>(found.ledger.informational.count) - oracle.responses;
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : " ") + what; };
+  const auto number = [&](const std::string& name, int value) {
+    if (value != 0) add(name + (value > 0 ? " +" : " ") + std::to_string(value));
+  };
+  const Collector& seen = found.messages;
+  const int informational = static_cast<int>(found.ledger.informational.count);
+  number("requests", seen.requests - oracle.requests);
+  number("responses", seen.responses + informational - oracle.responses);
   std::vector<std::string> missing;
   std::vector<std::string> surplus;
-  std::set_difference(oracle.bodies.begin(), oracle.bodies.end(), found.messages.bodies.begin(),
-                      found.messages.bodies.end(), std::back_inserter(missing));
-  std::set_difference(found.messages.bodies.begin(), found.messages.bodies.end(),
-                      oracle.bodies.begin(), oracle.bodies.end(), std::back_inserter(surplus));
-  if (requests == 0 && responses == 0 && missing.empty() && surplus.empty()) return "";
-  text << "requests " << std::showpos << requests << " responses " << responses << " bodies +"
-       << std::noshowpos << surplus.size() << " -" << missing.size();
-  return text.str();
+  std::set_difference(oracle.bodies.begin(), oracle.bodies.end(), seen.bodies.begin(),
+                      seen.bodies.end(), std::back_inserter(missing));
+  std::set_difference(seen.bodies.begin(), seen.bodies.end(), oracle.bodies.begin(),
+                      oracle.bodies.end(), std::back_inserter(surplus));
+  if (!missing.empty() || !surplus.empty()) add("bodies");
+  if (!surplus.empty()) add("+" + std::to_string(surplus.size()));
+  if (!missing.empty()) add("-" + std::to_string(missing.size()));
+  if (seen.partial != 0) add("partial " + std::to_string(seen.partial));
+  return text;
 }
 
 struct Known {
@@ -155,7 +162,34 @@ struct Known {
   std::string why;
 };
 
-const std::map<std::string, Known> kKnown = {};
+const std::map<std::string, Known> kKnown = {
+    {"browse-bro-org-31-requests.pcap", {"partial 1", "an answer without its end"}},
+    {"browse-espn-61-requests.pcapng", {"partial 1", "the last answer without its end"}},
+    {"http-entity-gap-2.pcap", {"partial 1", "the answer has a gap"}},
+    {"http-gap-in-response.pcap", {"partial 1", "the answer to /2 has a gap"}},
+    {"http-all-methods.pcap",
+     {"requests +22", "the oracle knows some methods only; another reader finds the same 49"}},
+    {"http-body-lines-shuffled-2.pcapng",
+     {"responses +1 bodies +1", "whole once its two frames are put in order"}},
+    {"http-many-retransmissions.pcap",
+     {"responses -2",
+      "the oracle counts two retransmitted answers; its other setting has 4 and 4"}},
+    {"http-evader-057.pcap",
+     {"bodies +1 -1",
+      "'chUnked' is chunked (RFC 9112 7: names ignore case); the oracle leaves it"}},
+    {"http-evader-058.pcap",
+     {"bodies +1 -1", "a folded Transfer-Encoding is one value; the oracle leaves it chunked"}},
+    {"http-evader-450.pcap", {"bodies -1", "a 204 has no body (RFC 9112 6.3)"}},
+    {"http2-app-layer-exact.pcap", {"requests -4 responses -4", "HTTP/2: later"}},
+    {"http2-continuation.pcap", {"requests -1 responses -1", "HTTP/2: later"}},
+    {"http2-h2c-doc-site-9-streams.pcap", {"requests -6 responses -6", "HTTP/2: later"}},
+    {"http2-h2c-range-upgrade.pcap", {"responses -3", "HTTP/2 after an upgrade: later"}},
+    {"http2-h2c-two-header-blocks.pcap", {"requests -1 responses -1", "HTTP/2: later"}},
+    {"http2-prior-knowledge-nghttp2.pcap", {"requests -1 responses -2", "HTTP/2: later"}},
+    {"http2-upgrade-deflate.pcap", {"responses -1", "HTTP/2 after an upgrade: later"}},
+    {"tls12-http-keepalive-with-keylog.pcap",
+     {"requests -16 responses -16 bodies -14", "TLS: later"}},
+};
 
 TEST(CaptureOracle, EveryCaptureIsReadAsTheOracleReadsItOrTheTableSaysWhyNot) {
   const auto names = capture_names();
@@ -166,14 +200,14 @@ TEST(CaptureOracle, EveryCaptureIsReadAsTheOracleReadsItOrTheTableSaysWhyNot) {
     Found found;
     read_capture(kData / name, found);
     if (HasFatalFailure()) return;
-    EXPECT_TRUE(found.ledger.open_sums().empty()) << found.ledger.open_sums()[0];
+    EXPECT_THAT(found.ledger.open_sums(), testing::IsEmpty());
     const std::string seen = difference(found, read_oracle(kData / (name + ".expected.tsv")));
     const auto known = kKnown.find(name);
     EXPECT_EQ(seen, known == kKnown.end() ? "" : known->second.difference) << name;
     if (seen.empty()) ++equal;
   }
   RecordProperty("equal", equal);
-  std::cout << equal << " of " << names.size() << " captures equal\n";
+  RecordProperty("captures", static_cast<int>(names.size()));
 }
 
 }  // namespace
