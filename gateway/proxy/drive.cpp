@@ -146,15 +146,20 @@ std::optional<Step> Drive::send_request() {
   Upload& upload = stream_.upload();
   if (upload.sent() && deadline_.at != kNever) return std::nullopt;
   const TimePoint now = session_.now();
-  const Upload::Taken taken = upload.take(session_.client());
-  if (taken == Upload::Taken::malformed) {
-    return exchange_.on_request_failed(now, Cause::malformed_request);
+  bool sent = false;
+  for (;;) {
+    const Upload::Taken taken = upload.take(session_.client());
+    if (taken == Upload::Taken::malformed) {
+      return exchange_.on_request_failed(now, Cause::malformed_request);
+    }
+    if (taken == Upload::Taken::too_large) {
+      return exchange_.on_request_failed(now, Cause::request_body_too_large);
+    }
+    if (taken == Upload::Taken::something) client_progress_ = now;
+    // Once more after a write: what was taken out of the way may have kept the rest waiting.
+    if (!upload.flush(*connection_)) break;
+    sent = true;
   }
-  if (taken == Upload::Taken::too_large) {
-    return exchange_.on_request_failed(now, Cause::request_body_too_large);
-  }
-  if (taken == Upload::Taken::something) client_progress_ = now;
-  const bool sent = upload.flush(*connection_);
   facts_.request_started = facts_.request_started || sent;
   if (!upload.replayable()) exchange_.on_body_not_replayable();
   if (upload.received() || upload.pending()) {
@@ -268,12 +273,15 @@ Task<Step> Drive::forward() {
   for (;;) {
     const TimePoint now = session_.now();
     // What is left of the request; if it is malformed now, there is nobody left to tell.
-    if (!stream_.upload().sent()) {
+    while (!stream_.upload().sent()) {
       stream_.upload().take(session_.client());
-      stream_.upload().flush(*connection_);
+      if (!stream_.upload().flush(*connection_)) break;
     }
-    if (move_answer()) read_at = now;
-    if (out.flush(session_.client())) written_at = now;
+    for (bool flushed = true; flushed;) {
+      if (move_answer()) read_at = now;
+      flushed = out.flush(session_.client());
+      if (flushed) written_at = now;
+    }
     if (session_.client_gone()) co_return exchange_.on_client_gone(now);
     if (session_.stopping()) co_return exchange_.on_request_failed(now, Cause::draining);
     if (out.empty()) {

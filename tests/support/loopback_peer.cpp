@@ -83,6 +83,18 @@ std::string PeerSocket::read_request() {
   }
 }
 
+std::string PeerSocket::read_until(std::string_view end) {
+  while (true) {
+    const std::size_t found = unread_.find(end);
+    if (found != std::string::npos) {
+      std::string text = unread_.substr(0, found + end.size());
+      unread_.erase(0, text.size());
+      return text;
+    }
+    if (!receive()) return std::exchange(unread_, {});
+  }
+}
+
 std::string PeerSocket::read_to_end() {
   while (receive()) {
   }
@@ -112,6 +124,10 @@ void PeerSocket::reset() {
   const linger zero{1, 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &zero, sizeof zero);
   close();
+}
+
+void PeerSocket::finish() {
+  if (socket_ >= 0) ::shutdown(socket_, SHUT_WR);
 }
 
 void PeerSocket::shut_down() {

@@ -26,6 +26,8 @@ class PeerSocket {
   // A head with the body that its Content-Length announces; what came if the connection ends
   // first, so empty at a plain end.
   std::string read_request();
+  // Up to and with `end`; what came if the connection ends first.
+  std::string read_until(std::string_view end);
   // Everything up to the end of the connection.
   std::string read_to_end();
   // What has come, thrown away without waiting: how many bytes.
@@ -34,6 +36,7 @@ class PeerSocket {
   bool send(std::string_view bytes);
   void close();
   void reset();      // RST, at this moment
+  void finish();     // FIN; reading goes on
   void shut_down();  // both ways, from another thread: wakes a reader
 
  private:
