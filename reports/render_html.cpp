@@ -3,31 +3,12 @@
 #include <utility>
 
 #include "reports/embedded.hpp"
+#include "reports/escape.hpp"
 #include "reports/render.hpp"
 #include "reports/report_document.hpp"
 
 namespace gatedrill::reports {
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char character : text) {
-    switch (character) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += character;
-    }
-  }
-  return out;
-}
 
 // JSON inside a script element: no '<' may reach the HTML parser.
 std::string without_tags(const std::string& json) {

@@ -1,36 +1,19 @@
 #include <algorithm>
 
+#include "reports/escape.hpp"
 #include "reports/render.hpp"
 
 namespace gatedrill::reports {
 namespace {
 
-// XML has no place for control characters, not even escaped.
-std::string escaped(const std::string& text) {
+// An attribute's line feeds would be read as spaces.
+std::string attribute(const std::string& text) {
   std::string out;
-  for (const char character : text) {
-    switch (character) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\n':
-        out += "&#10;";
-        break;
-      default:
-        if (static_cast<unsigned char>(character) >= 0x20U || character == '\t') {
-          out += character;
-        } else {
-          out += '?';
-        }
+  for (const char character : escaped(text)) {
+    if (character == '\n') {
+      out += "&#10;";
+    } else {
+      out += character;
     }
   }
   return out;
@@ -42,9 +25,9 @@ std::string testcase(const RunReport& report,
                      const std::string& failure) {
   const std::string classname = report.title() + (group.empty() ? "" : "." + group);
   std::string text =
-      "    <testcase classname=\"" + escaped(classname) + "\" name=\"" + escaped(name) + "\"";
+      "    <testcase classname=\"" + attribute(classname) + "\" name=\"" + attribute(name) + "\"";
   if (failure.empty()) return text + "/>\n";
-  return text + ">\n      <failure message=\"" + escaped(failure) + "\"/>\n    </testcase>\n";
+  return text + ">\n      <failure message=\"" + attribute(failure) + "\"/>\n    </testcase>\n";
 }
 
 std::string failure_of(const Verdict& verdict) {
@@ -64,7 +47,7 @@ std::string suite(const RunReport& report) {
     reasons += (reasons.empty() ? "" : "\n") + reason;
   }
   if (!judgement.valid && reasons.empty()) reasons = "the run says so";
-  std::string text = "  <testsuite name=\"" + escaped(report.title()) + "\" tests=\"" +
+  std::string text = "  <testsuite name=\"" + attribute(report.title()) + "\" tests=\"" +
                      std::to_string(judgement.verdicts.size() + 1) + "\" failures=\"" +
                      std::to_string(failures) + "\" time=\"" +
                      std::to_string(report.duration_ms / 1000) + "\">\n";

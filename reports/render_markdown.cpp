@@ -1,3 +1,6 @@
+#include <string_view>
+
+#include "reports/escape.hpp"
 #include "reports/figures.hpp"
 #include "reports/render.hpp"
 
@@ -6,12 +9,9 @@ namespace {
 
 std::string cell(const std::string& text) {
   std::string out;
-  for (const char character : text) {
-    if (character == '|' || character == '<' || character == '`' || character == '*' ||
-        character == '_' || character == '[') {
-      out += '\\';
-    }
-    out += character == '\n' || character == '\r' ? ' ' : character;
+  for (const char character : escaped(text)) {
+    if (std::string_view("|`*_[\\").find(character) != std::string_view::npos) out += '\\';
+    out += character == '\n' ? ' ' : character;
   }
   return out;
 }

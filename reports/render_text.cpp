@@ -105,8 +105,8 @@ std::string milliseconds(double ms) {
 }
 
 std::string variants_table(const RunReport& report) {
-  std::vector<std::vector<std::string>> rows{{"variant", "requests", "ok", "4xx", "5xx",
-                                              "p50", "p99", "max", "amplification", "retries"}};
+  std::vector<std::vector<std::string>> rows{
+      {"variant", "requests", "ok", "4xx", "5xx", "p50", "p99", "max", "amplification", "retries"}};
   for (const GatewayReport& gateway : report.gateways) {
     const std::int64_t good = gateway.with_status(100, 399);
     rows.push_back(
