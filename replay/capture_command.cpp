@@ -1,0 +1,231 @@
+#include "replay/capture_command.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <unistd.h>
+
+#include "gateway/core/time.hpp"
+#include "replay/capture/packet_source.hpp"
+#include "replay/capture/record.hpp"
+#include "replay/recording.hpp"
+#include "replay/recording_writer.hpp"
+#include "replay/traffic_summary.hpp"
+
+namespace gatedrill::replay {
+namespace {
+
+constexpr int kNotEvidence = 4;
+// Above this share of packets lost by the kernel, a capture is not valid evidence.
+constexpr double kDropShareMax = 0.01;
+
+// Set by a signal; the second signal has its usual effect and kills.
+std::atomic<bool> stop_requested{false};
+
+void request_stop(int signal) {
+  stop_requested.store(true, std::memory_order_relaxed);
+  std::signal(signal, SIG_DFL);
+}
+
+int fail(const char* command, const Error& error) {
+  std::cerr << "gatedrill " << command << ": " << error.message << "\n";
+  return exit_status(error.code);
+}
+
+struct CaptureArguments {
+  std::string interface;
+  std::string file;
+  std::vector<std::uint16_t> ports;
+  std::string filter;
+  bool keep_secrets = false;
+  double duration_s = 0;
+  std::uint64_t limit = 0;
+  std::string output;
+};
+
+// A line that replaces itself on a terminal; elsewhere a line now and then.
+class ProgressLine {
+ public:
+  void show(const capture::RecordProgress& progress) {
+    const bool terminal = isatty(STDERR_FILENO) == 1;
+    constexpr int kQuietLines = 5;
+    if (!terminal && ++calls_ % kQuietLines != 0) return;
+    std::cerr << (terminal ? "\r" : "") << progress.packets << " packets, " << progress.exchanges
+              << " exchanges, " << progress.kernel_drops << " dropped by the kernel"
+              << (terminal ? "   " : "\n") << std::flush;
+    open_ = terminal;
+  }
+
+  ~ProgressLine() {
+    if (open_) std::cerr << "\n";
+  }
+
+ private:
+  int calls_ = 0;
+  bool open_ = false;
+};
+
+// Says what the capture is worth, and gives the exit status for it.
+int judge(const CaptureArguments& arguments, const capture::RecordReport& report) {
+  const capture::Ledger& ledger = report.ledger;
+  const std::string source = arguments.file.empty() ? arguments.interface : arguments.file;
+  const auto say = [](const std::string& text) {
+    std::cerr << "gatedrill capture: " << text << "\n";
+  };
+  if (!report.damage.empty()) say(source + ": read up to where it is damaged: " + report.damage);
+  if (ledger.file_end.bytes > 0 && report.damage.empty()) {
+    say(source + ": breaks off; its last " + std::to_string(ledger.file_end.bytes) +
+        " bytes are no whole packet");
+  }
+  if (ledger.frames.count == 0) {
+    say(source + ": holds no packet" +
+        (arguments.filter.empty() ? "" : " that the filter lets through") +
+        "; no recording was written");
+    return kNotEvidence;
+  }
+  std::cout << render(ledger.lines()) << report.exchanges << " exchanges in " << arguments.output
+            << "\n";
+  int status = 0;
+  for (const std::string& sum : ledger.open_sums()) {
+    say("the account does not close: " + sum);
+    status = kNotEvidence;
+  }
+  if (report.exchanges == 0) {
+    say("no HTTP/1 message in " + source + "; the ledger above says what was there instead");
+    status = kNotEvidence;
+  }
+  const double seen = static_cast<double>(ledger.frames.count + ledger.kernel_drops);
+  if (static_cast<double>(ledger.kernel_drops) > seen * kDropShareMax) {
+    say("the kernel dropped " + std::to_string(ledger.kernel_drops) +
+        " packets, more than 1 %; narrow the capture with --port or --filter");
+    status = kNotEvidence;
+  }
+  return status;
+}
+
+int run_capture(const CaptureArguments& arguments) {
+  const bool live = !arguments.interface.empty();
+  auto source = live ? capture::PacketSource::open_interface(arguments.interface, arguments.filter)
+                     : capture::PacketSource::open_file(arguments.file, arguments.filter);
+  if (!source) return fail("capture", source.error());
+  auto writer = RecordingWriter::create(arguments.output, {.keep_secrets = arguments.keep_secrets});
+  if (!writer) return fail("capture", writer.error());
+  std::signal(SIGINT, request_stop);
+  std::signal(SIGTERM, request_stop);
+  if (arguments.keep_secrets) {
+    std::cerr << "gatedrill capture: passwords, cookies and tokens are kept as they are; guard "
+              << arguments.output << "\n";
+  }
+  if (live) std::cerr << "capturing on " << arguments.interface << "; Ctrl-C ends it\n";
+  capture::RecordOptions options;
+  options.capture.ports = arguments.ports;
+  options.live = live;
+  if (arguments.duration_s > 0) options.duration = from_ms(arguments.duration_s * 1000);
+  if (arguments.limit > 0) options.exchanges = arguments.limit;
+  const SteadyClock clock;
+  std::optional<Result<capture::RecordReport>> report;
+  {
+    ProgressLine line;
+    report = capture::record(*source, std::move(*writer), options, clock, stop_requested,
+                             [&](const capture::RecordProgress& progress) { line.show(progress); });
+  }
+  if (!*report) return fail("capture", report->error());
+  return judge(arguments, **report);
+}
+
+int run_traffic(const std::string& file, int top) {
+  auto summary = summarize(file, top);
+  if (!summary) return fail("traffic", summary.error());
+  auto recording = Recording::open(file);
+  if (!recording) return fail("traffic", recording.error());
+  auto ledger = recording->ledger();
+  if (!ledger) return fail("traffic", ledger.error());
+  std::cout << render(*summary) << "\n" << render(*ledger);
+  return 0;
+}
+
+int run_show(const std::string& file, std::int64_t id) {
+  auto recording = Recording::open(file);
+  if (!recording) return fail("traffic show", recording.error());
+  auto exchange = recording->find(id);
+  if (!exchange) return fail("traffic show", exchange.error());
+  if (!*exchange) {
+    return fail("traffic show",
+                usage_error(file + ": has no exchange " + std::to_string(id) + "; `sqlite3 " +
+                            file + " 'SELECT id FROM exchanges'` lists them"));
+  }
+  std::cout << render(**exchange);
+  return 0;
+}
+
+}  // namespace
+
+void add_capture_command(CLI::App& app, int& exit_status) {
+  auto arguments = std::make_shared<CaptureArguments>();
+  CLI::App* command = app.add_subcommand(
+      "capture", "Record HTTP from an interface or a capture file (pcap, pcapng)");
+  command->footer("Example: gatedrill capture -i any --port 8080 -o traffic.db");
+  auto* interface = command->add_option("-i,--interface", arguments->interface,
+                                        "Capture on this interface; any is all of them");
+  auto* file = command->add_option("-r,--read", arguments->file,
+                                   "Read this capture file; - is standard input");
+  interface->excludes(file);
+  command->add_option("-p,--port", arguments->ports,
+                      "Only TCP with this port at either end; may be repeated. Without it, any "
+                      "connection that speaks HTTP");
+  command->add_option("-f,--filter", arguments->filter,
+                      "Only packets that this pcap-filter(7) takes");
+  command->add_flag("--keep-secrets", arguments->keep_secrets,
+                    "Write passwords, cookies and tokens as they are, not pseudonyms for them");
+  command->add_option("--duration", arguments->duration_s, "End after so many seconds")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--limit", arguments->limit, "End after about so many exchanges")
+      ->check(CLI::PositiveNumber);
+  command->add_option("-o,--output", arguments->output, "The recording to write")
+      ->required()
+      ->type_name("traffic.db");
+  command->callback([arguments, &exit_status] {
+    if (arguments->interface.empty() == arguments->file.empty()) {
+      exit_status = fail("capture", usage_error("say either -i INTERFACE or -r FILE"));
+      return;
+    }
+    exit_status = run_capture(*arguments);
+  });
+}
+
+void add_traffic_command(CLI::App& app, int& exit_status) {
+  struct Arguments {
+    std::string file;
+    std::int64_t id = 0;
+    int top = 20;
+  };
+
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("traffic", "Say what is in a recording");
+  command->footer("Examples: gatedrill traffic traffic.db; gatedrill traffic show traffic.db 17");
+  command->add_option("file", arguments->file, "The recording")->type_name("traffic.db");
+  command->add_option("--top", arguments->top, "How many lines a list has")
+      ->check(CLI::Range(1, 1'000'000));
+  CLI::App* show = command->add_subcommand("show", "Show one exchange in full");
+  show->add_option("file", arguments->file, "The recording")->required()->type_name("traffic.db");
+  show->add_option("id", arguments->id, "Its id in the view exchanges")->required();
+  command->require_subcommand(0, 1);
+  command->callback([arguments, show, &exit_status] {
+    if (show->parsed()) {
+      exit_status = run_show(arguments->file, arguments->id);
+    } else if (arguments->file.empty()) {
+      exit_status = fail("traffic", usage_error("name a recording, such as traffic.db"));
+    } else {
+      exit_status = run_traffic(arguments->file, arguments->top);
+    }
+  });
+}
+
+}  // namespace gatedrill::replay

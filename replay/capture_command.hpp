@@ -1,0 +1,16 @@
+// The commands `capture` and `traffic`.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace gatedrill::replay {
+
+// `gatedrill capture`: HTTP from an interface or a capture file into a recording.
+void add_capture_command(CLI::App& app, int& exit_status);
+
+// `gatedrill traffic`: what is in a recording; `traffic show`: one exchange in full.
+void add_traffic_command(CLI::App& app, int& exit_status);
+
+}  // namespace gatedrill::replay

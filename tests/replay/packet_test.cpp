@@ -1,0 +1,210 @@
+#include "replay/capture/packet.hpp"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "replay/capture/ip_fragments.hpp"
+#include "tests/support/pcap_builder.hpp"
+
+namespace gatedrill::replay::capture {
+namespace {
+
+using tests::be16;
+using tests::be32;
+using tests::ethernet;
+using tests::ipv4_packet;
+using tests::ipv6_packet;
+using tests::SegmentSpec;
+
+constexpr int kNull = 0;
+constexpr int kEthernet = 1;
+constexpr int kRaw = 101;
+constexpr int kHdlc = 104;
+constexpr int kSll = 113;
+constexpr int kSll2 = 276;
+
+const SegmentSpec kHello = {.seq = 7, .payload = "hello"};
+
+void expect_hello(int link_type, const std::string& frame) {
+  const DecodedPacket packet = decode_frame(link_type, frame, frame.size());
+  ASSERT_EQ(packet.kind, PacketKind::tcp);
+  EXPECT_EQ(packet.tcp.payload, "hello");
+  EXPECT_EQ(packet.tcp.payload_bytes, 5U);
+  EXPECT_EQ(packet.tcp.seq, 7U);
+  EXPECT_EQ(packet.tcp.source.port, 40000);
+  EXPECT_EQ(packet.tcp.destination.port, 80);
+}
+
+TEST(Packet, EveryLinkTypeLeadsToTheSameSegment) {
+  const std::string v4 = ipv4_packet(kHello);
+  const std::string v6 = ipv6_packet(kHello);
+  expect_hello(kEthernet, ethernet(v4));
+  expect_hello(kEthernet, ethernet(v6, 0x86dd));
+  expect_hello(kRaw, v4);
+  expect_hello(12, v6);
+  expect_hello(228, v4);
+  expect_hello(229, v6);
+  expect_hello(kNull, std::string("\x02\0\0\0", 4) + v4);
+  expect_hello(kNull, std::string("\0\0\0\x1e", 4) + v6);
+  expect_hello(108, std::string("\0\0\0\x02", 4) + v4);
+  expect_hello(kHdlc, std::string("\x0f\0", 2) + be16(0x0800) + v4);
+  expect_hello(kSll, std::string(14, '\0') + be16(0x0800) + v4);
+  expect_hello(kSll2, be16(0x86dd) + std::string(18, '\0') + v6);
+  expect_hello(9, std::string("\xff\x03\x00\x21", 4) + v4);
+}
+
+TEST(Packet, TagsOfNetworksAreReadAndTellThemApart) {
+  const std::string v4 = ipv4_packet(kHello);
+  const auto network = [&](const std::vector<std::uint16_t>& vlans) {
+    const std::string frame = ethernet(v4, 0x0800, vlans);
+    expect_hello(kEthernet, frame);
+    return decode_frame(kEthernet, frame, frame.size()).tcp.network;
+  };
+  EXPECT_EQ(network({}), 0U);
+  EXPECT_EQ(network({0}), 0U) << "a priority tag names no network";
+  EXPECT_EQ(network({0, 0}), 0U);
+  EXPECT_NE(network({5}), 0U);
+  EXPECT_NE(network({5}), network({6}));
+  EXPECT_NE(network({5, 6}), network({6, 5}));
+}
+
+TEST(Packet, ReadsThroughVxlanGeneveMplsAndIpInIp) {
+  const std::string v4 = ipv4_packet(kHello);
+  const auto udp = [](unsigned port, const std::string& payload) {
+    const std::string bytes = be16(5555) + be16(port) +
+                              be16(static_cast<unsigned>(payload.size() + 8)) + be16(0) + payload;
+    return ethernet(be16(0x4500) + be16(static_cast<unsigned>(20 + bytes.size())) + be32(0) +
+                    be16(0x4011) + be16(0) + be32(1) + be32(2) + bytes);
+  };
+  const std::string vxlan = udp(4789, be32(0x08000000) + be32(0x00002a00) + ethernet(v4));
+  expect_hello(kEthernet, vxlan);
+  EXPECT_NE(decode_frame(kEthernet, vxlan, vxlan.size()).tcp.network, 0U);
+  expect_hello(kEthernet, udp(6081, be32(0x01006558) + be32(0x00002a00) + be32(0) + ethernet(v4)));
+  expect_hello(kEthernet, ethernet(be32(0x00001000) + be32(0x00002100) + v4, 0x8847));
+  expect_hello(kEthernet, ethernet(be16(0x4500) + be16(static_cast<unsigned>(20 + v4.size())) +
+                                   be32(0) + be16(0x4004) + be16(0) + be32(1) + be32(2) + v4));
+}
+
+TEST(Packet, PaddingIsNotPayload) {
+  std::string frame = ethernet(ipv4_packet({.payload = "x"}));
+  frame += "padding";
+  EXPECT_EQ(decode_frame(kEthernet, frame, frame.size()).tcp.payload, "x");
+}
+
+TEST(Packet, ALengthOfZeroMeansAllOfTheFrame) {
+  std::string packet = ipv4_packet({.payload = std::string(3000, 'x')});
+  packet.replace(2, 2, be16(0));
+  const std::string frame = ethernet(packet);
+  EXPECT_EQ(decode_frame(kEthernet, frame, frame.size()).tcp.payload.size(), 3000U);
+}
+
+TEST(Packet, Ipv6ExtensionHeadersAreSkipped) {
+  std::string packet = ipv6_packet(kHello);
+  const std::string options = std::string("\x2b\x00", 2) + std::string(6, '\0');  // then routing
+  const std::string routing = std::string("\x06\x01", 2) + std::string(14, '\0');  // then TCP
+  packet.insert(40, options + routing);
+  packet.replace(4, 2, be16(static_cast<unsigned>(packet.size() - 40)));
+  packet[6] = 0;
+  expect_hello(kRaw, packet);
+}
+
+TEST(Packet, ACutFrameSaysHowMuchIsMissing) {
+  const std::string frame = ethernet(ipv4_packet({.payload = std::string(100, 'x')}));
+  const auto cut = std::string_view(frame).substr(0, frame.size() - 60);
+  const DecodedPacket packet = decode_frame(kEthernet, cut, frame.size());
+  ASSERT_EQ(packet.kind, PacketKind::tcp);
+  EXPECT_EQ(packet.tcp.payload.size(), 40U);
+  EXPECT_EQ(packet.tcp.payload_bytes, 100U);
+  EXPECT_EQ(decode_frame(kEthernet, frame.substr(0, 40), frame.size()).kind,
+            PacketKind::cut_header);
+}
+
+TEST(Packet, WhatIsNotTcpIsNamed) {
+  const auto kind = [](const std::string& frame) {
+    return decode_frame(kEthernet, frame, frame.size()).kind;
+  };
+  EXPECT_EQ(kind(ethernet("arp", 0x0806)), PacketKind::not_ip);
+  std::string icmp = ipv4_packet(kHello);
+  icmp[9] = 1;
+  EXPECT_EQ(kind(ethernet(icmp)), PacketKind::not_tcp);
+  std::string short_header = ipv4_packet(kHello);
+  short_header[0] = '\x42';
+  EXPECT_EQ(kind(ethernet(short_header)), PacketKind::undecodable);
+  EXPECT_EQ(kind("tiny"), PacketKind::undecodable);
+  EXPECT_EQ(kind(""), PacketKind::undecodable);
+}
+
+TEST(Packet, EveryPrefixOfAFrameIsDecodedWithoutACrash) {
+  for (const std::string& frame :
+       {ethernet(ipv4_packet(kHello)), ethernet(ipv6_packet(kHello), 0x86dd, {1, 2})}) {
+    for (std::size_t size = 0; size <= frame.size(); ++size) {
+      const auto packet = decode_frame(kEthernet, frame.substr(0, size), frame.size());
+      EXPECT_LE(packet.tcp.payload.size(), 5U);
+    }
+  }
+}
+
+TEST(Packet, EndpointsReadAsUsersWriteThem) {
+  const auto v4 = decode_frame(kRaw, ipv4_packet(kHello), 0).tcp;
+  EXPECT_EQ(to_string(v4.source), "10.0.0.1:40000");
+  const std::string packet = ipv6_packet(kHello);
+  EXPECT_EQ(to_string(decode_frame(kRaw, packet, 0).tcp.destination),
+            "[2020:2020:2020:2020:2020:2020:a00:2]:80");
+}
+
+std::vector<std::string> fragments_of(const std::string& packet, std::size_t size) {
+  std::vector<std::string> out;
+  const std::string payload = packet.substr(20);
+  for (std::size_t at = 0; at < payload.size(); at += size) {
+    const std::string part = payload.substr(at, size);
+    const bool more = at + size < payload.size();
+    std::string header = packet.substr(0, 20);
+    header.replace(2, 2, be16(static_cast<unsigned>(20 + part.size())));
+    header.replace(6, 2, be16(static_cast<unsigned>(at / 8) | (more ? 0x2000U : 0U)));
+    out.push_back(header + part);
+  }
+  return out;
+}
+
+std::string put_together(const std::vector<std::string>& packets) {
+  IpFragments fragments;
+  for (const std::string& packet : packets) {
+    const auto decoded = decode_frame(kRaw, packet, packet.size());
+    EXPECT_EQ(decoded.kind, PacketKind::fragment);
+    const auto datagram = fragments.add(decoded.fragment);
+    if (datagram) return std::string(decode_datagram(decoded.fragment, *datagram).tcp.payload);
+  }
+  return "incomplete, " + std::to_string(fragments.unfinished());
+}
+
+TEST(IpFragments, AnyOrderGivesTheDatagram) {
+  const std::string payload(200, 'p');
+  auto fragments = fragments_of(ipv4_packet({.payload = payload}), 64);
+  EXPECT_EQ(put_together(fragments), payload);
+  std::reverse(fragments.begin(), fragments.end());
+  EXPECT_EQ(put_together(fragments), payload);
+  fragments.insert(fragments.begin() + 1, fragments[0]);
+  EXPECT_EQ(put_together(fragments), payload);
+}
+
+TEST(IpFragments, AMissingOneLeavesItIncompleteAndCounted) {
+  auto fragments = fragments_of(ipv4_packet({.payload = std::string(200, 'p')}), 64);
+  fragments.erase(fragments.begin() + 1);
+  EXPECT_EQ(put_together(fragments), "incomplete, 3");
+}
+
+TEST(IpFragments, HoldsABoundedNumberOfDatagrams) {
+  IpFragments fragments({.datagrams = 10});
+  for (unsigned i = 0; i < 1000; ++i) {
+    IpFragment fragment;
+    fragment.id = i;
+    fragment.more = true;
+    fragment.payload = "12345678";
+    EXPECT_FALSE(fragments.add(fragment));
+  }
+  EXPECT_EQ(fragments.unfinished(), 1000U);
+}
+
+}  // namespace
+}  // namespace gatedrill::replay::capture

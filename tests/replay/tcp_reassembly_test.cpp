@@ -1,0 +1,434 @@
+#include "replay/capture/tcp_reassembly.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gateway/core/random.hpp"
+
+namespace gatedrill::replay::capture {
+namespace {
+
+using testing::ElementsAre;
+
+// Writes down what it is told: "c" and "s" are the sides' bytes, "-5" a gap, "." an end.
+class Log final : public StreamReader {
+ public:
+  Log(std::vector<std::string>& out, std::string name) : out_(out), name_(std::move(name)) {}
+
+  void on_data(Side from, std::string_view bytes, UnixTime) override {
+    const std::string start = who(from) + ":";
+    if (!line_.starts_with(start)) flush();
+    if (line_.empty()) line_ = start;
+    line_ += bytes;
+  }
+  void on_gap(Side from, std::uint64_t bytes, LossReason, UnixTime) override {
+    flush();
+    out_.push_back(name_ + who(from) + "-" + std::to_string(bytes));
+  }
+  void on_end(Side from, UnixTime) override {
+    flush();
+    out_.push_back(name_ + who(from) + ".");
+  }
+  void on_closed(const ConnectionEnd& end, UnixTime) override {
+    flush();
+    constexpr const char* kHow[] = {"fin", "rst", "timeout", "open"};
+    out_.push_back(name_ + kHow[static_cast<int>(end.how)]);
+  }
+
+ private:
+  static std::string who(Side side) { return side == Side::first ? "a" : "b"; }
+  void flush() {
+    if (!line_.empty()) out_.push_back(name_ + line_);
+    line_.clear();
+  }
+  std::vector<std::string>& out_;
+  std::string name_;
+  std::string line_;
+};
+
+// One wire on which a client (port 1000) and a server (port 80) talk.
+class TcpReassemblyTest : public testing::Test {
+ protected:
+  void make(ReassemblyLimits limits = {}) {
+    reassembly = std::make_unique<TcpReassembly>(
+        limits,
+        [this](const ConnectionStart& start) {
+          return std::make_unique<Log>(out, start.connection == 1
+                                                ? ""
+                                                : std::to_string(start.connection) + " ");
+        },
+        ledger);
+  }
+
+  TcpSegment segment(bool client, std::uint32_t seq, std::uint32_t ack, std::string_view bytes) {
+    TcpSegment out_segment;
+    out_segment.source.port = client ? client_port : 80;
+    out_segment.destination.port = client ? 80 : client_port;
+    out_segment.seq = seq;
+    out_segment.ack = ack;
+    out_segment.has_ack = true;
+    out_segment.payload = bytes;
+    out_segment.payload_bytes = static_cast<std::uint32_t>(bytes.size());
+    return out_segment;
+  }
+  void add(const TcpSegment& one) {
+    if (!reassembly) make();
+    now.ns += 1000;
+    reassembly->add(one, now);
+  }
+  void client(std::uint32_t seq, std::uint32_t ack, std::string_view bytes = {}) {
+    add(segment(true, seq, ack, bytes));
+  }
+  void server(std::uint32_t seq, std::uint32_t ack, std::string_view bytes = {}) {
+    add(segment(false, seq, ack, bytes));
+  }
+  void fin(bool from_client, std::uint32_t seq, std::uint32_t ack) {
+    TcpSegment one = segment(from_client, seq, ack, {});
+    one.fin = true;
+    add(one);
+  }
+  void rst(bool from_client, std::uint32_t seq) {
+    TcpSegment one = segment(from_client, seq, 0, {});
+    one.rst = true;
+    one.has_ack = false;
+    add(one);
+  }
+  // Data starts at 100 (client) and 500 (server).
+  void handshake(std::uint32_t client_isn = 99, std::uint32_t server_isn = 499) {
+    TcpSegment syn = segment(true, client_isn, 0, {});
+    syn.syn = true;
+    syn.has_ack = false;
+    add(syn);
+    TcpSegment answer = segment(false, server_isn, client_isn + 1, {});
+    answer.syn = true;
+    add(answer);
+  }
+  const std::vector<std::string>& finish() {
+    reassembly->finish();
+    EXPECT_THAT(reassembly->held_bytes(), 0U);
+    EXPECT_EQ(ledger.stream.bytes, ledger.delivered.bytes + ledger.duplicate.bytes +
+                                       ledger.after_close.bytes + ledger.out_of_window.bytes);
+    return out;
+  }
+
+  std::uint16_t client_port = 1000;
+  UnixTime now{};
+  Ledger ledger;
+  std::vector<std::string> out;
+  std::unique_ptr<TcpReassembly> reassembly;
+};
+
+TEST_F(TcpReassemblyTest, DeliversBothDirectionsAndTheClose) {
+  handshake();
+  client(100, 500, "hello");
+  server(500, 105, "world");
+  fin(true, 105, 505);
+  fin(false, 505, 106);
+  EXPECT_THAT(finish(), ElementsAre("a:hello", "b:world", "a.", "b.", "fin"));
+}
+
+TEST_F(TcpReassemblyTest, PutsSegmentsInOrder) {
+  handshake();
+  client(104, 500, "o w");
+  client(107, 500, "orld");
+  client(100, 500, "hell");
+  EXPECT_THAT(finish(), ElementsAre("a:hello world", "open"));
+}
+
+TEST_F(TcpReassemblyTest, RetransmissionsWithOtherBoundariesChangeNothing) {
+  handshake();
+  client(100, 500, "hel");
+  client(100, 500, "hello");
+  client(102, 500, "llo wo");
+  client(104, 500, "o");
+  client(100, 500, "hello world");
+  EXPECT_THAT(finish(), ElementsAre("a:hello world", "open"));
+  EXPECT_EQ(ledger.duplicate.bytes, 3U + 3U + 1U + 8U);
+}
+
+TEST_F(TcpReassemblyTest, WhereSegmentsOverlapTheFirstToArriveWins) {
+  handshake();
+  client(103, 500, "DEF");
+  client(101, 500, "bcdefgh");
+  client(100, 500, "axxxx");
+  EXPECT_THAT(finish(), ElementsAre("a:abcDEFgh", "open"));
+}
+
+TEST_F(TcpReassemblyTest, SequenceNumbersMayWrap) {
+  handshake(0xfffffffc, 0xffffffff);
+  client(0xffffffff, 0, "lo");
+  client(0xfffffffd, 0, "he");
+  client(1, 0, "!");
+  server(0, 2, "ok");
+  EXPECT_THAT(finish(), ElementsAre("a:helo!", "b:ok", "open"));
+}
+
+TEST_F(TcpReassemblyTest, AHandshakeCapturedInTheWrongOrderIsStillTheBeginning) {
+  TcpSegment answer = segment(false, 499, 100, {});
+  answer.syn = true;
+  add(answer);
+  client(100, 500, "hello");
+  TcpSegment syn = segment(true, 99, 0, {});
+  syn.syn = true;
+  syn.has_ack = false;
+  add(syn);
+  server(500, 105, "world");
+  EXPECT_THAT(finish(), ElementsAre("b:hello", "a:world", "open"));
+}
+
+TEST_F(TcpReassemblyTest, DataInTheSynIsTheFirstData) {
+  TcpSegment syn = segment(true, 99, 0, "early");
+  syn.syn = true;
+  syn.has_ack = false;
+  add(syn);
+  server(500, 105, "ok");
+  EXPECT_THAT(finish(), ElementsAre("a:early", "b:ok", "open"));
+}
+
+TEST_F(TcpReassemblyTest, AnAnswerWaitsForTheRequestItAcknowledges) {
+  handshake();
+  server(500, 105, "world");
+  client(100, 500, "hello");
+  EXPECT_THAT(finish(), ElementsAre("a:hello", "b:world", "open"));
+}
+
+TEST_F(TcpReassemblyTest, ALostRequestIsAGapBeforeItsAnswer) {
+  handshake();
+  client(100, 500, "one");
+  server(500, 103, "ONE");
+  server(503, 106, "TWO");  // its request was not captured
+  client(106, 506, "three");
+  server(506, 111, "THREE");
+  EXPECT_THAT(finish(), ElementsAre("a:one", "b:ONE", "a-3", "b:TWO", "a:three", "b:THREE", "open"));
+  EXPECT_EQ(ledger.gaps.bytes, 3U);
+}
+
+TEST_F(TcpReassemblyTest, ALostAnswerIsAGapBeforeTheNextRequest) {
+  handshake();
+  client(100, 500, "one");
+  client(103, 503, "two");  // has seen an answer that was not captured
+  server(503, 106, "TWO");
+  EXPECT_THAT(finish(), ElementsAre("a:one", "b-3", "a:two", "b:TWO", "open"));
+}
+
+TEST_F(TcpReassemblyTest, AGapIsDeclaredOnceItCannotFillAnyMore) {
+  make({.gap_segments = 10});
+  handshake();
+  server(500, 100, "begin");
+  client(100, 505);
+  server(510, 100, "end");
+  client(100, 513);  // the receiver has all of it
+  for (int i = 0; i < 5; ++i) client(100, 513);
+  EXPECT_TRUE(out.empty()) << "it may still come, out of order";
+  for (int i = 0; i < 10; ++i) client(100, 513);
+  EXPECT_THAT(out, ElementsAre("b:begin", "b-5"));
+}
+
+TEST_F(TcpReassemblyTest, WhatTheReceiverHasNotGotMayBeSentAgainMuchLater) {
+  make({.gap_segments = 10});
+  handshake();
+  server(500, 100, "begin");
+  server(510, 100, "end");
+  for (int i = 0; i < 50; ++i) client(100, 505);  // it asks for the rest
+  server(505, 100, "12345");
+  EXPECT_THAT(finish(), ElementsAre("b:begin12345end", "open"));
+}
+
+TEST_F(TcpReassemblyTest, ACaptureThatBeginsInsideAConnectionStartsThere) {
+  server(7000, 300, "tail");
+  client(300, 7004, "next");
+  server(7004, 304, "answer");
+  EXPECT_THAT(finish(), ElementsAre("a:tail", "b:next", "a:answer", "open"));
+}
+
+TEST_F(TcpReassemblyTest, ABeginningThatIsShuffledIsPutInOrder) {
+  server(7010, 300, "second");
+  server(7000, 300, "first.....");
+  client(300, 7016);
+  EXPECT_THAT(finish(), ElementsAre("a:first.....second", "open"));
+}
+
+TEST_F(TcpReassemblyTest, OneSideAloneIsEnough) {
+  make({.gap_segments = 10});
+  for (std::uint32_t i = 0; i < 5; ++i) client(100 + i * 2, 500 + i * 100, "xy");
+  EXPECT_THAT(finish(), ElementsAre("a:xyxyxyxyxy", "open"));
+}
+
+TEST_F(TcpReassemblyTest, APortUsedAgainAfterFinIsANewConnection) {
+  handshake();
+  client(100, 500, "one");
+  fin(true, 103, 500);
+  fin(false, 500, 104);
+  client(104, 501);
+  handshake(9000, 20000);
+  client(9001, 20001, "two");
+  EXPECT_THAT(finish(), ElementsAre("a:one", "a.", "b.", "fin", "2 a:two", "2 open"));
+}
+
+TEST_F(TcpReassemblyTest, APortUsedAgainAfterResetIsANewConnection) {
+  handshake();
+  client(100, 500, "one");
+  rst(false, 500);
+  client(103, 500, "late");
+  handshake(9000, 20000);
+  client(9001, 20001, "two");
+  EXPECT_THAT(finish(), ElementsAre("a:one", "rst", "2 a:two", "2 open"));
+  EXPECT_EQ(ledger.after_close.bytes, 4U);
+}
+
+TEST_F(TcpReassemblyTest, APortUsedAgainWithoutACloseIsANewConnection) {
+  handshake();
+  client(100, 500, "one");
+  handshake(900'000, 20000);
+  client(900'001, 20001, "two");
+  EXPECT_THAT(finish(), ElementsAre("a:one", "timeout", "2 a:two", "2 open"));
+}
+
+TEST_F(TcpReassemblyTest, ASynSentAgainIsTheSameConnection) {
+  handshake();
+  handshake();
+  client(100, 500, "one");
+  handshake();
+  EXPECT_THAT(finish(), ElementsAre("a:one", "open"));
+}
+
+TEST_F(TcpReassemblyTest, ARefusedConnectionIsSeen) {
+  TcpSegment syn = segment(true, 99, 0, {});
+  syn.syn = true;
+  syn.has_ack = false;
+  add(syn);
+  TcpSegment refusal = segment(false, 0, 100, {});
+  refusal.rst = true;
+  add(refusal);
+  EXPECT_THAT(finish(), ElementsAre("rst"));
+}
+
+TEST_F(TcpReassemblyTest, AResetOrDataFarOutsideTheWindowIsNotBelieved) {
+  handshake();
+  client(100, 500, "one");
+  rst(false, 500 + 0x30000000);
+  client(100 + 0x50000000, 500, "stray");
+  client(103, 500, "two");
+  EXPECT_THAT(finish(), ElementsAre("a:onetwo", "open"));
+  EXPECT_EQ(ledger.out_of_window.bytes, 5U);
+}
+
+TEST_F(TcpReassemblyTest, ABogusAcknowledgementHoldsNothingUp) {
+  handshake();
+  server(500, 100 + 0x20000000, "hello");
+  client(100, 505, "world");
+  EXPECT_THAT(finish(), ElementsAre("b:hello", "a:world", "open"));
+}
+
+TEST_F(TcpReassemblyTest, SegmentsOfZerosAndKeepAliveProbesAreHandledByTheirNumbers) {
+  handshake();
+  client(100, 500, std::string_view("\0\0\0", 3));
+  client(102, 500, std::string_view("\0", 1));
+  client(103, 500, "end");
+  EXPECT_THAT(finish(), ElementsAre(std::string("a:\0\0\0end", 8), "open"));
+}
+
+TEST_F(TcpReassemblyTest, ACutFrameIsAGapOfItsOwn) {
+  handshake();
+  TcpSegment cut = segment(true, 100, 500, "head");
+  cut.payload_bytes = 10;
+  add(cut);
+  client(110, 500, "next");
+  EXPECT_THAT(finish(), ElementsAre("a:head", "a-6", "a:next", "open"));
+}
+
+TEST_F(TcpReassemblyTest, WhatWaitsIsBoundedForOneConnection) {
+  make({.held_bytes_per_connection = 10'000});
+  handshake();
+  const std::string piece(100, 'x');
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    client(200 + i * 100, 500, piece);
+    EXPECT_LE(reassembly->held_bytes(), 10'100U);
+  }
+}
+
+TEST_F(TcpReassemblyTest, WhatWaitsIsBoundedInTotal) {
+  make({.held_bytes = 50'000});
+  const std::string piece(1000, 'x');
+  for (std::uint16_t i = 0; i < 500; ++i) {
+    client_port = static_cast<std::uint16_t>(2000 + i);
+    handshake();
+    client(200, 500, piece);
+    EXPECT_LE(reassembly->held_bytes(), 51'000U);
+  }
+}
+
+TEST_F(TcpReassemblyTest, TheNumberOfConnectionsIsBounded) {
+  make({.connections = 1000});
+  for (std::uint32_t i = 0; i < 100'000; ++i) {
+    TcpSegment syn = segment(true, i, 0, {});
+    syn.syn = true;
+    syn.has_ack = false;
+    syn.source.port = static_cast<std::uint16_t>(i);
+    syn.source.address[0] = static_cast<std::uint8_t>(i >> 16U);
+    add(syn);
+    ASSERT_LE(reassembly->connections(), 1000U);
+  }
+  EXPECT_GE(ledger.connections_forgotten, 98'000U);
+}
+
+TEST_F(TcpReassemblyTest, ASilentConnectionIsForgotten) {
+  handshake();
+  client(100, 500, "one");
+  now.ns += std::chrono::nanoseconds(std::chrono::hours(1)).count();
+  client_port = 1001;
+  handshake();
+  EXPECT_THAT(out, ElementsAre("a:one", "timeout"));
+}
+
+TEST_F(TcpReassemblyTest, TimeThatJumpsBackForgetsNothing) {
+  now.ns = std::chrono::nanoseconds(std::chrono::hours(100'000)).count();
+  handshake();
+  now.ns = 0;
+  client_port = 1001;
+  handshake();
+  client(100, 500, "one");
+  server(500, 103, "two");
+  EXPECT_THAT(finish(), ElementsAre("open", "2 a:one", "2 b:two", "2 open"));
+}
+
+// Any order and any repetition of a conversation's segments gives the same two streams.
+TEST_F(TcpReassemblyTest, AnyShuffleGivesTheSameStreams) {
+  Random random(11);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::string> parts;
+    for (int i = 0; i < 12; ++i) parts.push_back(std::string(1 + random.below(9), static_cast<char>('a' + i)));
+    std::vector<TcpSegment> segments;
+    std::string expected[2];
+    std::uint32_t next[2] = {100, 500};
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const bool from_client = random.chance(0.5);
+      const std::size_t own = from_client ? 0 : 1;
+      segments.push_back(segment(from_client, next[own], next[1 - own], parts[i]));
+      next[own] += static_cast<std::uint32_t>(parts[i].size());
+      expected[own] += parts[i];
+    }
+    for (std::size_t i = segments.size(); i > 1; --i) std::swap(segments[i - 1], segments[random.below(i)]);
+    for (int i = 0; i < 4; ++i) segments.push_back(segments[random.below(segments.size())]);
+    out.clear();
+    ledger = {};
+    make();
+    handshake();
+    for (const TcpSegment& one : segments) add(one);
+    std::string seen[2];
+    for (const std::string& line : finish()) {
+      if (line.starts_with("a:")) seen[0] += line.substr(2);
+      if (line.starts_with("b:")) seen[1] += line.substr(2);
+      EXPECT_EQ(line.find('-'), std::string::npos) << "round " << round << ": " << line;
+    }
+    EXPECT_EQ(seen[0], expected[0]) << "round " << round;
+    EXPECT_EQ(seen[1], expected[1]) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace gatedrill::replay::capture

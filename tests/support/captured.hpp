@@ -1,0 +1,58 @@
+// What a capture makes of frames, gathered in lists, for tests.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "replay/capture/capture.hpp"
+#include "tests/support/pcap_builder.hpp"
+
+namespace gatedrill::tests {
+
+class Captured final : public replay::capture::ExchangeSink {
+ public:
+  void on_exchange(replay::RecordedExchange exchange) override {
+    exchanges.push_back(std::move(exchange));
+  }
+  void on_connection(const replay::RecordedConnection& connection) override {
+    connections.push_back(connection);
+  }
+  void on_loss(const replay::RecordedLoss& loss) override { losses.push_back(loss); }
+
+  // "GET /a > 200 body", one a line: what pairs with what. Partial messages end in "...".
+  [[nodiscard]] std::string text() const {
+    std::string out;
+    for (const replay::RecordedExchange& exchange : exchanges) {
+      if (exchange.request) {
+        out += exchange.request->method + " " + exchange.request->target;
+        if (!exchange.request->body.empty()) out += " " + exchange.request->body;
+        if (!exchange.request->complete) out += "...";
+      }
+      out += " > ";
+      if (exchange.response) {
+        out += std::to_string(exchange.response->status);
+        if (!exchange.response->body.empty()) out += " " + exchange.response->body;
+        if (!exchange.response->complete) out += "...";
+      }
+      out += "\n";
+    }
+    return out;
+  }
+
+  std::vector<replay::RecordedExchange> exchanges;
+  std::vector<replay::RecordedConnection> connections;
+  std::vector<replay::RecordedLoss> losses;
+  replay::capture::Ledger ledger;
+};
+
+inline void capture_into(Captured& captured,
+                         const std::vector<Frame>& frames,
+                         const replay::capture::CaptureOptions& options = {}) {
+  replay::capture::Capture capture(options, captured);
+  for (const Frame& frame : frames) capture.add(frame.bytes, frame.wire(), frame.at);
+  capture.finish();
+  captured.ledger = capture.ledger();
+}
+
+}  // namespace gatedrill::tests
