@@ -7,9 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <unistd.h>
 
-#include "reports/render.hpp"
-#include "reports/run_report.hpp"
-#include "reports/write_reports.hpp"
+#include "reports/command.hpp"
 #include "scenarios/run/runner.hpp"
 
 namespace gatedrill::scenarios {
@@ -21,30 +19,20 @@ struct RunArguments {
   std::string durations;
 };
 
-reports::TextStyle terminal_style() {
-  const char* no_color = std::getenv("NO_COLOR");
-  return {::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0')};
-}
-
-int run(RunOptions options) {
+int run(const RunOptions& options) {
   const auto result = run_scenario(options);
   if (!result) {
     std::cerr << "gatedrill run: " << result.error().message << "\n";
     return exit_status(result.error().code);
   }
-  const auto written = reports::write_reports(result->run_db, options.out);
-  if (!written) {
-    std::cerr << "gatedrill run: " << written.error().message << "\n";
-    return exit_status(written.error().code);
-  }
-  const auto report = reports::read_report(result->run_db);
-  if (!report) {
-    std::cerr << "gatedrill run: " << report.error().message << "\n";
-    return exit_status(report.error().code);
-  }
-  std::cout << reports::render_text(*report, terminal_style()) << "report: " << options.out
-            << "/report.html\n";
-  return result->judgement.exit_status();
+  reports::ReportOptions report;
+  report.runs = {result->run_db};
+  report.html = options.out + "/report.html";
+  report.junit = options.out + "/junit.xml";
+  report.color = ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
+  const int status = reports::report_runs(report, std::cout, std::cerr);
+  std::cout << "report: " << report.html << "\n";
+  return status;
 }
 
 }  // namespace
@@ -82,7 +70,7 @@ void add_run_command(CLI::App& app, int& exit_status) {
       options.durations =
           arguments->durations == "live" ? Durations::live : Durations::incident;
     }
-    exit_status = run(std::move(options));
+    exit_status = run(options);
   });
 }
 

@@ -7,7 +7,9 @@
 
 #include "gateway/config/check_command.hpp"
 #include "gateway/proxy/command.hpp"
+#include "replay/capture_command.hpp"
 #include "replay/replay_command.hpp"
+#include "reports/command.hpp"
 #include "reports/queued_sink.hpp"
 #include "scenarios/command.hpp"
 #include "scenarios/spec/scenario_check.hpp"
@@ -26,7 +28,10 @@ int run(int argc, char** argv) {
       gatedrill::reports::sink_factory(sink_failures, std::string(gatedrill::kVersion));
   gatedrill::scenarios::add_run_command(app, exit_status);
   gatedrill::gateway::add_gateway_command(app, sinks, exit_status);
+  gatedrill::replay::add_capture_command(app, exit_status);
+  gatedrill::replay::add_traffic_command(app, exit_status);
   gatedrill::replay::add_replay_command(app, sinks, exit_status);
+  gatedrill::reports::add_report_command(app, exit_status);
   gatedrill::gateway::add_check_command(
       app,
       {gatedrill::gateway::gateway_file_kind(), gatedrill::scenarios::scenario_file_kind()},
