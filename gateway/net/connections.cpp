@@ -50,6 +50,8 @@ void Connections::close_evicted(Pool& pool) {
 }
 
 void Connections::on_connection_event(Connection& connection) {
+  // A wait to write may outlast the request that began it, and means nothing here.
+  if (!connection.ended() && connection.input().empty()) return;
   const auto found = entries_.find(connection.id());
   assert(found != entries_.end() && found->second.pool != nullptr);
   Pool& pool = *found->second.pool;

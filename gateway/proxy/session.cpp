@@ -73,7 +73,7 @@ Task<> Session::run() {
     between_requests_ = false;
     ++request_count_;
     if (read == HeadRead::timed_out) {
-      end = stream_.refuse(http::Refusal{Cause::client_header_timeout, 408, "slow_head"}, nullptr);
+      end = stream_.refuse_unread(http::Refusal{Cause::client_header_timeout, 408, "slow_head"});
     } else {
       end = co_await stream_.serve(head_, parsed_);
     }

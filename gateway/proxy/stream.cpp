@@ -23,11 +23,11 @@ void append_field(std::string& out, std::string_view name, std::string_view valu
 
 Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::HeadResult& parsed) {
   const http::RequestVerdict verdict = http::judge_request(head, parsed);
-  if (verdict.refusal) co_return refuse(*verdict.refusal, &head);
+  if (verdict.refusal) co_return refuse_unread(*verdict.refusal);
   const http::RequestOptions options = http::request_options(head);
-  if (const auto refusal = judge(head, verdict, options)) co_return refuse(*refusal, &head);
-
   prepare(head, verdict, options);
+  if (const auto refusal = judge(head, verdict, options)) co_return refuse(*refusal);
+
   const std::string_view path = head.target == "*" ? "/" : http::path_of(head.target);
   ShardRoute* route = session_.shard().match(verdict.host, path);
   if (route == nullptr) {
@@ -97,15 +97,17 @@ void Stream::identify(const http::RequestHead& head, std::string_view request_id
   request_.id = RequestId(request_id);
   request_.client = session_.client_name();
   request_.method = intern_untrusted(head.method);
-  request_.path = intern_untrusted(http::path_of(head.target));
+  request_.path = head.target.empty() ? NameId{} : intern_untrusted(http::path_of(head.target));
 }
 
-StreamEnd Stream::refuse(const http::Refusal& refusal, const http::RequestHead* head) {
-  // A head that is too long or malformed is not quoted in events.
-  const bool legible = head != nullptr && (refusal.cause == Cause::request_body_too_large ||
-                                           refusal.status == 405 || refusal.status == 417);
-  identify(legible ? *head : http::RequestHead{"", "", 11, {}}, {});
-  head_only_ = legible && head->method == "HEAD";
+// A head that is too long, malformed or late is not quoted in events.
+StreamEnd Stream::refuse_unread(const http::Refusal& refusal) {
+  identify(http::RequestHead{}, {});
+  head_only_ = false;
+  return refuse(refusal);
+}
+
+StreamEnd Stream::refuse(const http::Refusal& refusal) {
   keep_alive_ = false;
   write_reply(refusal.cause, refusal.status, Duration{0});
   publish(refusal.cause, refusal.status);

@@ -34,8 +34,9 @@ class Stream {
   // Serves the request whose head stands at the front of the client's input.
   Task<StreamEnd> serve(const http::RequestHead& head, const http::h1::HeadResult& parsed);
 
-  // Answers what cannot be served: writes into the session's outbox and publishes the request.
-  StreamEnd refuse(const http::Refusal& refusal, const http::RequestHead* head);
+  // Answers in place of a head that could not be read: writes into the session's outbox and
+  // publishes the request.
+  StreamEnd refuse_unread(const http::Refusal& refusal);
 
   // What the drive uses.
 
@@ -68,6 +69,7 @@ class Stream {
                const http::RequestVerdict& verdict,
                const http::RequestOptions& options);
   void identify(const http::RequestHead& head, std::string_view request_id);
+  StreamEnd refuse(const http::Refusal& refusal);
   StreamEnd no_route();
   void publish(Cause cause, int status);
 

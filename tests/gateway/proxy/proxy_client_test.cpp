@@ -80,6 +80,16 @@ TEST(ProxyClient, IsRefusedWithTheStatusAndCauseOfWhatIsWrong) {
   }
 }
 
+TEST(ProxyClient, ARefusalQuotesWhatIsLegible) {
+  RunningGateway gateway(shop_config({unused_port()}));
+  ask(gateway, post("/up", "", "X-Request-Id: r-1\r\nExpect: else\r\n"));
+  const auto requests = gateway.events().wait_for<RequestDone>(1);
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].request_id.view(), "r-1");
+  EXPECT_EQ(name_of(requests[0].method), "POST");
+  EXPECT_EQ(name_of(requests[0].path), "/up");
+}
+
 TEST(ProxyClient, TooManyFieldsAre431) {
   RunningGateway gateway(shop_config({unused_port()}));
   std::string fields;
