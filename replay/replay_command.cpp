@@ -36,7 +36,7 @@ constexpr const char* kExamples =
     "recording overlap so that the rate holds from the first second.\n"
     "Exit status: 0 done; 1 answers differ (--compare); 2 wrong usage; 3 target or file out of "
     "reach;\n"
-    "4 no valid evidence (nothing to replay, or the client could not keep its schedule).";
+    "4 no valid evidence (nothing to replay, interrupted, or the client was late itself).";
 
 Error about(const char* option, const Error& error) {
   return Error{error.code, std::string(option) + ": " + error.message};
@@ -134,16 +134,15 @@ Result<int> replay(const Options& options, const SinkFactory& sinks) {
   if (!plan) return plan.error();
   std::fprintf(stderr, "%s: %s\n", options.recording.c_str(), (*plan)->describe().c_str());
 
-  std::unique_ptr<EventSink> sink = std::make_unique<NullSink>();
-  if (!options.output.empty()) {
-    auto opened = sinks(options.output);
-    if (!opened) return opened.error();
-    sink = std::move(*opened);
-  }
-  const auto outcome =
-      run_replay(*plan, *run, *sink, [terminal](Duration at, const ReplayFigures& figures) {
-        std::fprintf(stderr, terminal ? "\r\033[K%s" : "%s\n", progress_line(at, figures).c_str());
-      });
+  const auto open_sink = [&]() -> Result<std::unique_ptr<EventSink>> {
+    if (options.output.empty()) return std::unique_ptr<EventSink>(std::make_unique<NullSink>());
+    return sinks(options.output);
+  };
+  const auto show = [terminal](Duration at, const ReplayFigures& figures) {
+    const std::string line = progress_line(at, figures);
+    std::fputs((terminal ? "\r\033[K" + line : line + "\n").c_str(), stderr);
+  };
+  const auto outcome = run_replay(*plan, *run, open_sink, show);
   if (terminal) std::fputs("\r\033[K", stderr);
   if (!outcome) return outcome.error();
 

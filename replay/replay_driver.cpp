@@ -170,6 +170,7 @@ asio::awaitable<void> ReplayDriver::State::fly(Flight flight) {
   const TimePoint begun = clock.now();
   const TimePoint deadline = begun + config.timeout;
   figures.begun_late.record(begun - flight.intended);
+  if (begun - flight.intended > config.late_bound) ++figures.begun_too_late;
 
   std::unique_ptr<HttpClient> side_client;
   std::unique_ptr<HttpClient>& slot = flight.side ? side_client : flight.lane->client;

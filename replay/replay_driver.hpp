@@ -52,6 +52,7 @@ struct ReplayFigures {
   std::map<std::string, std::uint64_t, std::less<>> errors;  // by name
   // begun - intended: the client's own lateness.
   Histogram begun_late;
+  std::uint64_t begun_too_late = 0;  // beyond the bound
   // sent - intended: with the time that connecting took.
   Histogram sent_late;
   // done - intended, of answered requests.

@@ -31,20 +31,20 @@ bool differs(const SendDone& send) {
 // Passes everything on and keeps the first sends that differ from the recording.
 class DifferenceSink final : public EventSink {
  public:
-  explicit DifferenceSink(EventSink& next) : next_(next) {}
+  explicit DifferenceSink(std::unique_ptr<EventSink> next) : next_(std::move(next)) {}
 
   void publish(const Event& event) noexcept override {
     const auto* send = std::get_if<SendDone>(&event.body);
     if (send != nullptr && differing_.size() < kDifferingMax && differs(*send)) {
       differing_.push_back(*send);
     }
-    next_.publish(event);
+    next_->publish(event);
   }
 
   [[nodiscard]] const std::vector<SendDone>& differing() const { return differing_; }
 
  private:
-  EventSink& next_;
+  std::unique_ptr<EventSink> next_;
   std::vector<SendDone> differing_;
 };
 
@@ -58,20 +58,21 @@ void allow_many_descriptors() {
 
 class Run {
  public:
-  Run(const ReplayRunOptions& options, EventSink& sink, const ReplayProgress& progress)
-      : options_(options), progress_(progress), differences_(sink), signals_(context_) {}
+  Run(const ReplayRunOptions& options, const ReplayProgress& progress)
+      : options_(options), progress_(progress), signals_(context_) {}
 
-  Result<ReplayOutcome> play(std::shared_ptr<const ReplayPlan> plan);
+  Result<ReplayOutcome> play(std::shared_ptr<const ReplayPlan> plan, const OpenSink& open_sink);
 
  private:
   Result<HttpPeer> reach_target();
   void show_progress();
   void stop_on_signal();
   void end();
+  ReplayOutcome outcome();
 
   const ReplayRunOptions& options_;
   const ReplayProgress& progress_;
-  DifferenceSink differences_;
+  std::optional<DifferenceSink> differences_;
   asio::io_context context_;
   SteadyClock clock_;
   asio::signal_set signals_;
@@ -131,40 +132,55 @@ void Run::end() {
   grace_timer_.cancel();
 }
 
-Result<ReplayOutcome> Run::play(std::shared_ptr<const ReplayPlan> plan) {
+ReplayOutcome Run::outcome() {
+  ReplayOutcome outcome;
+  outcome.took = clock_.now() - begin_;
+  outcome.figures = driver_->figures();
+  outcome.interrupted = interrupted_;
+  outcome.differing = differences_->differing();
+  outcome.invalid = driver_->invalid_reason();
+  Dropped missing{intern("the replay client"), intern("begun too late"),
+                  outcome.figures.begun_too_late + outcome.figures.local_failures};
+  if (outcome.invalid.empty() && outcome.figures.unsent > 0) {
+    outcome.invalid =
+        "interrupted, " + std::to_string(outcome.figures.unsent) + " requests were not sent";
+    missing.reason = intern("interrupted");
+    missing.count = outcome.figures.unsent;
+  }
+  if (!outcome.invalid.empty()) differences_->publish(Event{intern(options_.name), missing});
+  return outcome;
+}
+
+Result<ReplayOutcome> Run::play(std::shared_ptr<const ReplayPlan> plan, const OpenSink& open_sink) {
   allow_many_descriptors();
   const Result<HttpPeer> target = reach_target();
   if (!target) return target.error();
+  Result<std::unique_ptr<EventSink>> sink = open_sink();
+  if (!sink) return sink.error();
+  differences_.emplace(std::move(*sink));
 
   ReplayDriverConfig config;
   config.target = *target;
   config.gateway = intern(options_.name);
   config.timeout = options_.timeout;
   config.late_bound = options_.late_bound;
-  driver_.emplace(context_, clock_, differences_, config);
+  driver_.emplace(context_, clock_, *differences_, config);
   begin_ = clock_.now();
   next_progress_ = begin_;
   driver_->start(ReplaySource(std::move(plan)), begin_, [this] { end(); });
   stop_on_signal();
   show_progress();
   context_.run();
-
-  ReplayOutcome outcome;
-  outcome.took = clock_.now() - begin_;
-  outcome.figures = driver_->figures();
-  outcome.invalid = driver_->invalid_reason();
-  outcome.interrupted = interrupted_;
-  outcome.differing = differences_.differing();
-  return outcome;
+  return outcome();
 }
 
 }  // namespace
 
 Result<ReplayOutcome> run_replay(std::shared_ptr<const ReplayPlan> plan,
                                  const ReplayRunOptions& options,
-                                 EventSink& sink,
+                                 const OpenSink& open_sink,
                                  const ReplayProgress& progress) {
-  return Run(options, sink, progress).play(std::move(plan));
+  return Run(options, progress).play(std::move(plan), open_sink);
 }
 
 }  // namespace gatedrill::replay

@@ -28,7 +28,9 @@ struct ReplayRunOptions {
 struct ReplayOutcome {
   ReplayFigures figures;
   Duration took{0};
-  std::string invalid;  // why it is no valid evidence; empty when it is
+  // Why it is no valid evidence; empty when it is. The sink was then told what is missing (a
+  // Dropped event), so that the run says so as well.
+  std::string invalid;
   bool interrupted = false;
   std::vector<SendDone> differing;  // the first ones
 };
@@ -36,11 +38,15 @@ struct ReplayOutcome {
 // Called now and then while the replay runs.
 using ReplayProgress = std::function<void(Duration since_start, const ReplayFigures& figures)>;
 
+// Opens what the events go to; called once the target was reached, so that nothing is left behind
+// where nothing was replayed.
+using OpenSink = std::function<Result<std::unique_ptr<EventSink>>()>;
+
 // Fails (outside) if nothing answers at the target's address. Takes over SIGINT and SIGTERM while
 // it runs: the first one stops sending, a second one kills.
 Result<ReplayOutcome> run_replay(std::shared_ptr<const ReplayPlan> plan,
                                  const ReplayRunOptions& options,
-                                 EventSink& sink,
+                                 const OpenSink& open_sink,
                                  const ReplayProgress& progress);
 
 }  // namespace gatedrill::replay

@@ -51,8 +51,9 @@ class ReplayCommandTest : public ::testing::Test {
     int status = -1;
     const SinkFactory sinks =
         [this](const std::string& path) -> Result<std::unique_ptr<EventSink>> {
+      ++opened_;
       if (path == "full.db") return outside_error("full.db: the disk is full");
-      return std::unique_ptr<EventSink>(std::make_unique<Collector>(sends_));
+      return std::unique_ptr<EventSink>(std::make_unique<Collector>(sends_, dropped_));
     };
     add_replay_command(app, sinks, status);
     arguments.insert(arguments.begin(), "replay");
@@ -75,17 +76,22 @@ class ReplayCommandTest : public ::testing::Test {
   }
 
   struct Collector final : EventSink {
-    explicit Collector(std::vector<SendDone>& into) : sends(into) {}
+    Collector(std::vector<SendDone>& the_sends, std::vector<Dropped>& the_dropped)
+        : sends(the_sends), dropped(the_dropped) {}
 
     void publish(const Event& event) noexcept override {
-      sends.push_back(std::get<SendDone>(event.body));
+      if (const auto* send = std::get_if<SendDone>(&event.body)) sends.push_back(*send);
+      if (const auto* drop = std::get_if<Dropped>(&event.body)) dropped.push_back(*drop);
     }
 
     std::vector<SendDone>& sends;
+    std::vector<Dropped>& dropped;
   };
 
   std::filesystem::path folder_;
   std::vector<SendDone> sends_;
+  std::vector<Dropped> dropped_;
+  int opened_ = 0;
   std::string out_;
   std::string err_;
 };
@@ -148,6 +154,12 @@ TEST_F(ReplayCommandTest, ATargetOutOfReachIsSaidAtOnce) {
               HasSubstr("gatedrill replay: cannot connect to " + to + ": Connection refused"));
 }
 
+TEST_F(ReplayCommandTest, LeavesNoRunBehindWhereNothingWasReplayed) {
+  const std::string to = "127.0.0.1:" + std::to_string(testing::unused_port());
+  EXPECT_EQ(run({write({recorded(1, {})}), "--to", to, "-o", "run.db"}), 3);
+  EXPECT_EQ(opened_, 0);
+}
+
 TEST_F(ReplayCommandTest, AMissingRecordingAndAFullDiskAreOutside) {
   ScriptedPeer peer(always_answer("hello"));
   EXPECT_EQ(run({(folder_ / "none.db").string(), "--to", url(peer)}), 3);
@@ -195,11 +207,15 @@ TEST_F(ReplayCommandTest, AnInterruptEndsEarlyAndStillTells) {
     socket.read_request();
   });
   const std::string path = write({recorded(1, {}), recorded(2, std::chrono::hours{1})});
-  EXPECT_EQ(run({path, "--to", url(peer), "-o", "run.db"}), 0) << err_;
+  EXPECT_EQ(run({path, "--to", url(peer), "-o", "run.db"}), 4) << err_;
   EXPECT_THAT(out_, HasSubstr("1 requests in"));
   EXPECT_THAT(out_, HasSubstr("interrupted"));
   EXPECT_THAT(out_, HasSubstr("not sent     1\n"));
+  EXPECT_THAT(err_, HasSubstr("interrupted, 1 requests were not sent"));
   EXPECT_THAT(sends_, SizeIs(1));
+  ASSERT_THAT(dropped_, SizeIs(1));
+  EXPECT_EQ(dropped_[0].count, 1U);
+  EXPECT_EQ(name_of(dropped_[0].reason), "interrupted");
 }
 
 }  // namespace
