@@ -7,7 +7,10 @@ namespace gatedrill::replay::capture {
 
 Capture::Capture(CaptureOptions options, ExchangeSink& sink)
     : options_(std::move(options)),
-      context_{.sink = sink, .ledger = ledger_, .limits = options_.http},
+      context_{.sink = sink,
+               .ledger = ledger_,
+               .limits = options_.http,
+               .held = {.max = options_.http.held_bytes}},
       reassembly_(
           options_.reassembly,
           [this](const ConnectionStart& start) {

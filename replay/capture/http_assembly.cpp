@@ -125,8 +125,8 @@ struct HttpAssembly::Slot {
 HttpAssembly::HttpAssembly(const ConnectionStart& start, HttpContext& context)
     : start_(start),
       context_(context),
-      requests_(MessageKind::request, *this, context.ledger),
-      responses_(MessageKind::response, *this, context.ledger) {
+      requests_(MessageKind::request, *this, context.held, context.ledger),
+      responses_(MessageKind::response, *this, context.held, context.ledger) {
   if (!start.client) return;
   client_ = *start.client;
   strict_ = true;
@@ -135,6 +135,8 @@ HttpAssembly::HttpAssembly(const ConnectionStart& start, HttpContext& context)
 HttpAssembly::~HttpAssembly() {
   for (const Slot& slot : slots_)
     context_.bytes -= slot.bytes;
+  undecided_ = {};
+  charge_undecided();
 }
 
 void HttpAssembly::on_data(Side from, std::string_view bytes, UnixTime at) {
@@ -169,13 +171,24 @@ void HttpAssembly::decide(Side from, std::string_view bytes, UnixTime at) {
     return;
   }
   const bool more = request == Start::more || response == Start::more;
-  if (more && held.size() < kUndecidedBytesMax) return;
+  const bool room = context_.held.now + held.size() <= context_.held.max;
+  if (more && room && held.size() < kUndecidedBytesMax) {
+    charge_undecided();
+    return;
+  }
   if (strict_) {
     become_opaque(held);
     return;
   }
   passed_bytes_ += held.size();
   held.clear();
+  charge_undecided();
+}
+
+void HttpAssembly::charge_undecided() {
+  const std::size_t bytes = undecided_[0].size() + undecided_[1].size();
+  context_.held.now += bytes - undecided_charged_;
+  undecided_charged_ = bytes;
 }
 
 void HttpAssembly::begin_http(Side client, UnixTime at) {
@@ -185,10 +198,11 @@ void HttpAssembly::begin_http(Side client, UnixTime at) {
     context_.ledger.skipped.add(passed_bytes_);
     lose(MessageKind::response, LossReason::began_mid_message, passed_bytes_, at);
   }
+  const std::array<std::string, 2> held = std::exchange(undecided_, {});
+  charge_undecided();
   for (const Side side : {client, other(client)}) {
-    const std::string held = std::move(undecided_[static_cast<std::size_t>(side)]);
-    undecided_[static_cast<std::size_t>(side)].clear();
-    if (!held.empty()) stream(side).push(held, undecided_at_[static_cast<std::size_t>(side)]);
+    const std::string& bytes = held[static_cast<std::size_t>(side)];
+    if (!bytes.empty()) stream(side).push(bytes, undecided_at_[static_cast<std::size_t>(side)]);
   }
 }
 
@@ -202,6 +216,7 @@ void HttpAssembly::become_opaque(std::string_view bytes) {
     if (!held.empty()) opaque_tally_->add(held.size());
     held = {};
   }
+  charge_undecided();
   if (passed_bytes_ > 0) opaque_tally_->add(passed_bytes_);
 }
 
@@ -211,6 +226,7 @@ void HttpAssembly::on_gap(Side from, std::uint64_t bytes, LossReason reason, Uni
     std::string& held = undecided_[static_cast<std::size_t>(from)];
     passed_bytes_ += held.size();
     held.clear();
+    charge_undecided();
     strict_ = false;
     return;
   }
@@ -262,6 +278,7 @@ void HttpAssembly::on_end(Side from, UnixTime at) {
 http::Framing HttpAssembly::on_request(const http::RequestHead& head,
                                        http::h1::Defects defects,
                                        UnixTime at) {
+  tell_skipped();
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     Slot& waiting = *slot++;
     if (waiting.answer_begun) continue;
@@ -320,6 +337,7 @@ http::Framing HttpAssembly::on_response(const http::ResponseHead& head,
   slot.answer_begun = true;
   const std::string method = slot.exchange.request ? slot.exchange.request->method : "";
   const http::FramingVerdict verdict = http::response_framing(head, method);
+  if (!slot.exchange.request) responses_.doubt_body();
   RecordedResponse& response = slot.exchange.response.emplace();
   response.status = head.status;
   response.reason = head.reason;
@@ -421,7 +439,17 @@ void HttpAssembly::on_skipped(MessageKind kind,
                               LossReason reason,
                               std::uint64_t bytes,
                               UnixTime at) {
-  lose(kind, reason, bytes, at);
+  Skipped& skipped = skipped_[static_cast<std::size_t>(kind)];
+  if (skipped.bytes > 0 && skipped.reason != reason) tell_skipped();
+  if (skipped.bytes == 0) skipped = {reason, 0, at};
+  skipped.bytes += bytes;
+}
+
+void HttpAssembly::tell_skipped() {
+  for (const MessageKind kind : {MessageKind::request, MessageKind::response}) {
+    const Skipped skipped = std::exchange(skipped_[static_cast<std::size_t>(kind)], {});
+    if (skipped.bytes > 0) lose(kind, skipped.reason, skipped.bytes, skipped.at);
+  }
 }
 
 void HttpAssembly::lose(MessageKind kind, LossReason reason, std::uint64_t bytes, UnixTime at) {
@@ -472,6 +500,7 @@ void HttpAssembly::on_closed(const ConnectionEnd& end, UnixTime at) {
   if (phase_ == Phase::http) {
     requests_.close(reason, at);
     responses_.close(reason, at);
+    tell_skipped();
     while (!slots_.empty())
       emit(slots_.front());
   }

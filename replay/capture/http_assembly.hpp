@@ -34,6 +34,7 @@ class ExchangeSink {
 struct HttpLimits {
   std::size_t body_bytes = 16U * 1024U * 1024U;   // kept of one message
   std::size_t total_bytes = 64U * 1024U * 1024U;  // of all unfinished messages
+  std::size_t held_bytes = 32U * 1024U * 1024U;   // of all unfinished heads
   std::size_t outstanding = 1000;                 // requests of one connection without answer
 };
 
@@ -42,6 +43,7 @@ struct HttpContext {
   ExchangeSink& sink;
   Ledger& ledger;
   HttpLimits limits{};
+  HeldBytes held{};
   std::size_t bytes = 0;  // in unfinished messages
 };
 
@@ -76,6 +78,7 @@ class HttpAssembly final : public StreamReader, private MessageListener {
 
   void decide(Side from, std::string_view bytes, UnixTime at);
   void begin_http(Side client, UnixTime at);
+  void charge_undecided();
   void become_opaque(std::string_view bytes);
 
   MessageStream& stream(Side from) { return from == client_ ? requests_ : responses_; }
@@ -86,8 +89,16 @@ class HttpAssembly final : public StreamReader, private MessageListener {
   void doubt_pairing(UnixTime at);
   void on_answers_lost(UnixTime at);
   void emit(Slot& slot);
+  void tell_skipped();
   void lose(MessageKind kind, LossReason reason, std::uint64_t bytes, UnixTime at);
   [[nodiscard]] std::string endpoint_of(bool client) const;
+
+  // Skipped bytes of one direction, gathered into one loss.
+  struct Skipped {
+    LossReason reason = LossReason::not_a_message;
+    std::uint64_t bytes = 0;
+    UnixTime at{};
+  };
 
   ConnectionStart start_;
   HttpContext& context_;
@@ -100,7 +111,9 @@ class HttpAssembly final : public StreamReader, private MessageListener {
   bool may_switch_ = false;  // the request being read asks for a tunnel
   std::array<std::string, 2> undecided_;
   std::array<UnixTime, 2> undecided_at_{};
-  std::uint64_t passed_bytes_ = 0;  // before anything was recognised
+  std::size_t undecided_charged_ = 0;  // to the context
+  std::uint64_t passed_bytes_ = 0;     // before anything was recognised
+  std::array<Skipped, 2> skipped_{};   // by MessageKind
   Tally* opaque_tally_ = nullptr;
   MessageStream requests_;
   MessageStream responses_;

@@ -107,22 +107,35 @@ void MessageStream::push(std::string_view bytes, UnixTime at) {
   if (held_.empty()) {
     held_at_ = at;
     const std::size_t consumed = process(bytes, at);
-    if (consumed < bytes.size()) {
-      held_ = bytes.substr(consumed);
-      held_at_ = at;
-    }
+    if (consumed < bytes.size()) hold(std::string(bytes.substr(consumed)));
   } else {
-    held_.append(bytes);
     // Taken out, since a tunnel that begins on the way takes what is held.
     std::string all = std::move(held_);
+    budget_.now -= all.size();
     held_.clear();
-    const std::size_t consumed = process(all, at);
-    if (consumed > 0) held_at_ = at;
-    all.erase(0, consumed);
-    held_ = std::move(all);
+    all.append(bytes);
+    all.erase(0, process(all, at));
+    hold(std::move(all));
   }
-  if (state_ == State::tunnel && !held_.empty()) become_tunnel();
-  if (paused_ && held_.size() > kPausedBytesMax) become_tunnel();
+  if (held_.empty()) return;
+  if (state_ == State::tunnel || (paused_ && held_.size() > kPausedBytesMax)) {
+    become_tunnel();
+  } else if (budget_.now > budget_.max) {
+    drop_held(LossReason::memory_limit, at);
+    lose_message(LossReason::memory_limit, 0, at);
+    paused_ = false;
+  }
+}
+
+void MessageStream::hold(std::string bytes) {
+  budget_.now += bytes.size() - held_.size();
+  held_ = std::move(bytes);
+}
+
+void MessageStream::drop_held(LossReason reason, UnixTime at) {
+  if (held_.empty()) return;
+  skip(held_, reason, at);
+  hold({});
 }
 
 std::size_t MessageStream::process(std::string_view bytes, UnixTime at) {
@@ -201,6 +214,7 @@ std::size_t MessageStream::read_head(std::string_view bytes, UnixTime at) {
   const std::string_view head_bytes = bytes.substr(0, end);
   http::Framing framing;
   http::h1::HeadResult result;
+  body_doubtful_ = false;
   if (kind_ == MessageKind::request) {
     http::RequestHead head;
     result = http::h1::parse_request_head(head_bytes, kLimits, head);
@@ -234,6 +248,16 @@ std::size_t MessageStream::read_head(std::string_view bytes, UnixTime at) {
 }
 
 std::size_t MessageStream::read_body(std::string_view bytes, UnixTime at) {
+  if (body_doubtful_) {
+    const Start next = response_start(bytes);
+    if (next == Start::more) return 0;
+    body_doubtful_ = false;
+    if (next == Start::yes) {
+      state_ = State::start;
+      listener_.on_message_end(kind_, at);
+      return 0;
+    }
+  }
   const auto step = body_.read(bytes);
   if (step.malformed) {
     lose_message(LossReason::malformed_framing, 0, at);
@@ -287,11 +311,7 @@ bool MessageStream::gap(std::uint64_t bytes, LossReason reason, UnixTime at) {
     }
     return true;
   }
-  if (!held_.empty()) {
-    ledger_.skipped.add(held_.size());
-    listener_.on_skipped(kind_, reason, held_.size(), at);
-    held_.clear();
-  }
+  drop_held(reason, at);
   lose_message(reason, bytes, at);
   state_ = State::lost;
   lost_by_ = reason;
@@ -307,11 +327,7 @@ void MessageStream::end(UnixTime at) {
 }
 
 void MessageStream::close(LossReason reason, UnixTime at) {
-  if (!held_.empty()) {
-    ledger_.skipped.add(held_.size());
-    listener_.on_skipped(kind_, reason, held_.size(), at);
-    held_.clear();
-  }
+  drop_held(reason, at);
   if (state_ != State::tunnel) lose_message(reason, body_.remaining(), at);
 }
 
@@ -319,8 +335,8 @@ void MessageStream::resume(UnixTime at) {
   if (!paused_) return;
   paused_ = false;
   if (held_.empty()) return;
-  std::string held = std::move(held_);
-  held_.clear();
+  const std::string held = held_;
+  hold({});
   push(held, held_at_ == UnixTime{} ? at : held_at_);
 }
 
@@ -328,7 +344,7 @@ void MessageStream::become_tunnel() {
   paused_ = false;
   state_ = State::tunnel;
   if (!held_.empty()) ledger_.tunnel.add(held_.size());
-  held_.clear();
+  hold({});
 }
 
 }  // namespace gatedrill::replay::capture

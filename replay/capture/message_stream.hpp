@@ -58,11 +58,22 @@ class MessageListener {
                           UnixTime at) = 0;
 };
 
+// What all streams of a capture may keep of unfinished heads, together.
+struct HeldBytes {
+  std::size_t max = 32U * 1024U * 1024U;
+  std::size_t now = 0;
+};
+
 class MessageStream {
  public:
-  // `listener` outlives this object.
-  MessageStream(MessageKind kind, MessageListener& listener, Ledger& ledger)
-      : kind_(kind), listener_(listener), ledger_(ledger) {}
+  // All references outlive this object.
+  MessageStream(MessageKind kind, MessageListener& listener, HeldBytes& budget, Ledger& ledger)
+      : kind_(kind), listener_(listener), budget_(budget), ledger_(ledger) {}
+
+  MessageStream(const MessageStream&) = delete;
+  MessageStream& operator=(const MessageStream&) = delete;
+
+  ~MessageStream() { hold({}); }
 
   void push(std::string_view bytes, UnixTime at);
   // Returns whether the place of the next message is still known.
@@ -71,6 +82,10 @@ class MessageStream {
   void end(UnixTime at);
   // Nothing more comes; whatever is unfinished stays so, for this reason.
   void close(LossReason reason, UnixTime at);
+
+  // Called for a head whose request is not known: if another start line follows it at once, it had
+  // no body, whatever its fields say (an answer to HEAD).
+  void doubt_body() { body_doubtful_ = true; }
 
   // Keeps what comes from now on, until it is known what the connection becomes.
   void pause() { paused_ = true; }
@@ -93,12 +108,15 @@ class MessageStream {
   std::size_t read_head(std::string_view bytes, UnixTime at);
   std::size_t read_body(std::string_view bytes, UnixTime at);
   std::size_t skip(std::string_view bytes, LossReason reason, UnixTime at);
+  void hold(std::string bytes);
+  void drop_held(LossReason reason, UnixTime at);
   void lose_message(LossReason reason, std::uint64_t missing, UnixTime at);
 
   MessageKind kind_;
   State state_ = State::start;
   bool paused_ = false;
-  bool began_ = false;            // a message was found
+  bool began_ = false;  // a message was found
+  bool body_doubtful_ = false;
   bool holed_ = false;            // the body that is being read has a gap
   bool at_segment_begin_ = true;  // the bytes that come next are the first of a segment
   LossReason lost_by_ = LossReason::not_a_message;
@@ -108,6 +126,7 @@ class MessageStream {
   http::BodyReader body_;
   http::BodyKind framing_ = http::BodyKind::none;
   MessageListener& listener_;
+  HeldBytes& budget_;
   Ledger& ledger_;
 };
 

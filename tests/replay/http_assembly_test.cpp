@@ -336,6 +336,22 @@ TEST(HttpAssembly, EndlessHeadsAndUnansweredRequestsAreBounded) {
   EXPECT_EQ(second.exchanges.size(), 5000U);
 }
 
+TEST(HttpAssembly, UnfinishedHeadsAreBoundedInTotal) {
+  std::vector<Frame> frames;
+  for (std::uint16_t port = 10'000; port < 10'500; ++port) {
+    Conversation talk({.client_port = port});
+    talk.handshake();
+    talk.client("GET / HTTP/1.1\r\nX: " + std::string(5000, 'x'));
+    frames.insert(frames.end(), talk.frames().begin(), talk.frames().end());
+  }
+  CaptureOptions options;
+  options.http.held_bytes = 1'000'000;
+  Captured all;
+  run(frames, all, options);
+  const auto& lost = all.ledger.losses[static_cast<std::size_t>(LossReason::memory_limit)];
+  EXPECT_GE(lost.bytes, 500U * 5000U - 1'010'000U);
+}
+
 TEST(HttpAssembly, APortFilterLeavesTheRestOut) {
   Conversation one({.server_port = 8080});
   one.handshake();

@@ -219,9 +219,10 @@ int fill(const std::string& path) {
   if (!writer) return exit_status(writer.error().code);
   Random random(1);
   std::string body(300'000, 'x');
+  for (char& c : body)
+    c = static_cast<char>(random.next());
   for (int i = 0; i < 50; ++i) {
-    for (char& c : body)
-      c = static_cast<char>(random.next());
+    body[0] = static_cast<char>(i);
     const auto added = writer->add(exchange(i, "/", body));
     if (!added) return exit_status(added.error().code);
   }
