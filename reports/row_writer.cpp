@@ -15,6 +15,9 @@ class Row {
 
   Row& name(NameId id) { return text(name_of(id)); }
 
+  // Everything is told by gateway, so one without a name gets one.
+  Row& gateway(NameId id) { return text(id ? name_of(id) : "gateway"); }
+
   Row& text(std::string_view value) {
     ++index_;
     if (value.empty()) {
@@ -143,7 +146,7 @@ TimePoint RowWriter::time_of(const Event& event) {
 
 int RowWriter::insert(NameId gateway, const RequestDone& event, std::uint32_t weight) {
   return Row(request_)
-      .name(gateway)
+      .gateway(gateway)
       .text(event.request_id.view())
       .time(event.at)
       .name(event.client)
@@ -164,7 +167,7 @@ int RowWriter::insert(NameId gateway, const RequestDone& event, std::uint32_t we
 
 int RowWriter::insert(NameId gateway, const AttemptDone& event, std::uint32_t weight) {
   return Row(attempt_)
-      .name(gateway)
+      .gateway(gateway)
       .text(event.request_id.view())
       .number(event.attempt)
       .time(event.at)
@@ -184,7 +187,7 @@ int RowWriter::insert(NameId gateway, const AttemptDone& event, std::uint32_t we
 
 int RowWriter::insert(NameId gateway, const SendDone& event, std::uint32_t /*weight*/) {
   return Row(send_)
-      .name(gateway)
+      .gateway(gateway)
       .text(event.request_id.view())
       .name(event.source)
       .time(event.intended)
@@ -203,7 +206,7 @@ int RowWriter::insert(NameId gateway, const SendDone& event, std::uint32_t /*wei
 
 int RowWriter::insert(NameId gateway, const Execution& event, std::uint32_t /*weight*/) {
   return Row(execution_)
-      .name(gateway)
+      .gateway(gateway)
       .text(event.request_id.view())
       .text(event.business_key.view())
       .name(event.endpoint)
@@ -215,7 +218,7 @@ int RowWriter::insert(NameId gateway, const Execution& event, std::uint32_t /*we
 
 int RowWriter::insert(NameId gateway, const Transition& event, std::uint32_t /*weight*/) {
   return Row(transition_)
-      .name(gateway)
+      .gateway(gateway)
       .time(event.at)
       .text(to_string(event.kind))
       .name(event.subject)
@@ -227,7 +230,7 @@ int RowWriter::insert(NameId gateway, const Transition& event, std::uint32_t /*w
 
 int RowWriter::insert(NameId gateway, const ProbeDone& event, std::uint32_t /*weight*/) {
   return Row(probe_)
-      .name(gateway)
+      .gateway(gateway)
       .time(event.at)
       .name(event.prober)
       .name(event.endpoint)
@@ -238,7 +241,7 @@ int RowWriter::insert(NameId gateway, const ProbeDone& event, std::uint32_t /*we
 
 int RowWriter::insert(NameId gateway, const FaultWindow& event, std::uint32_t /*weight*/) {
   return Row(fault_)
-      .name(gateway)
+      .gateway(gateway)
       .time(event.at)
       .time(event.until)
       .name(event.name)
@@ -249,7 +252,7 @@ int RowWriter::insert(NameId gateway, const FaultWindow& event, std::uint32_t /*
 
 int RowWriter::insert(NameId gateway, const FaultHit& event, std::uint32_t /*weight*/) {
   return Row(fault_hit_)
-      .name(gateway)
+      .gateway(gateway)
       .time(event.at)
       .name(event.fault)
       .name(event.target)
@@ -262,7 +265,7 @@ int RowWriter::insert(NameId gateway, const FaultHit& event, std::uint32_t /*wei
 
 int RowWriter::insert(NameId gateway, const ResourceSample& event, std::uint32_t /*weight*/) {
   return Row(resource_)
-      .name(gateway)
+      .gateway(gateway)
       .time(event.at)
       .name(event.process)
       .duration(event.cpu)
@@ -285,7 +288,7 @@ int RowWriter::insert(NameId /*gateway*/, const Dropped& event, std::uint32_t /*
 
 int RowWriter::write(const Tally::Outcome& outcome) {
   return Row(outcome_)
-      .name(outcome.gateway)
+      .gateway(outcome.gateway)
       .number(outcome.second)
       .name(outcome.route)
       .number_if_any(outcome.status)
@@ -300,7 +303,7 @@ int RowWriter::write(const Tally::Latency& latency) {
   const Histogram& histogram = latency.histogram;
   const std::string bytes = encode_hdr(histogram);
   return Row(latency_)
-      .name(latency.gateway)
+      .gateway(latency.gateway)
       .number(latency.second)
       .name(latency.route)
       .duration(histogram.at_quantile(0.5))

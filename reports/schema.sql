@@ -99,18 +99,21 @@ CREATE VIEW probes AS
   SELECT gateway, at_ns / 1e6 AS at_ms, prober, endpoint, verdict, latency_ns / 1e6 AS latency_ms
   FROM t_probe;
 
--- A fault that was switched on several times: a hit belongs to the latest window begun by then.
+-- A fault that was switched on several times: a hit belongs to the latest window begun by then, one
+-- before them all to the first.
 CREATE VIEW faults AS
   SELECT gateway, at_ns / 1e6 AS at_ms, until_ns / 1e6 AS until_ms, name, kind, target,
          (SELECT count(*) FROM t_fault_hit h
           WHERE h.gateway IS f.gateway AND h.fault IS f.name
-            AND (h.at_ns >= f.at_ns
-                 OR NOT EXISTS (SELECT 1 FROM t_fault e WHERE e.gateway IS f.gateway
-                                AND e.name IS f.name AND e.at_ns < f.at_ns))
-            AND NOT EXISTS (SELECT 1 FROM t_fault n WHERE n.gateway IS f.gateway
-                            AND n.name IS f.name AND n.at_ns > f.at_ns AND n.at_ns <= h.at_ns)
-         ) AS hits
-  FROM t_fault f;
+            AND h.at_ns >= f.hits_from AND h.at_ns < f.hits_until) AS hits
+  FROM (SELECT rowid AS id, *,
+               CASE WHEN at_ns = min(at_ns) OVER (PARTITION BY gateway, name)
+                    THEN -9223372036854775808 ELSE at_ns END AS hits_from,
+               coalesce(min(at_ns) OVER (PARTITION BY gateway, name ORDER BY at_ns
+                                         RANGE BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING),
+                        9223372036854775807) AS hits_until
+        FROM t_fault) f
+  ORDER BY id;
 
 CREATE VIEW fault_hits AS
   SELECT gateway, at_ns / 1e6 AS at_ms, fault, target, request_id, attempt, planned, observed

@@ -26,7 +26,8 @@ enum class MessageKind : std::uint8_t { request, response };
 enum class Start : std::uint8_t { yes, no, more };
 [[nodiscard]] Start request_start(std::string_view bytes);
 [[nodiscard]] Start response_start(std::string_view bytes);
-// A head whose start line is broken but which names a Host. Only trusted where a request must begin.
+// A head whose start line is broken but which names a Host. Only trusted where a request must
+// begin.
 [[nodiscard]] Start damaged_request_start(std::string_view bytes);
 
 // What a stream finds, in order. Views live as long as the call.

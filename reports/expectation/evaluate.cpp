@@ -16,8 +16,8 @@ namespace {
 
 using Measure = Expression::Measure;
 
-constexpr const char* kSeenFromOutside =
-    "as its client saw it: this gateway is not one of ours and records nothing itself";
+// Of a gateway that is not ours, which records nothing itself.
+constexpr const char* kSeenFromOutside = "as its client saw it";
 
 bool needs_rows(std::span<const Condition> conditions) {
   return unknown_to(Source::counters, conditions) != nullptr;

@@ -159,7 +159,7 @@ function shading(lanes) {
         const right = Math.min(chart.valToPos(bar.until, "x", true), bbox.left + bbox.width);
         if (right <= left) continue;
         ctx.fillStyle = cssColor(bar.color);
-        ctx.globalAlpha = 0.09;
+        ctx.globalAlpha = 0.06;
         ctx.fillRect(left, bbox.top, right - left, bbox.height);
       }
     }

@@ -35,10 +35,11 @@ function table(className, head, rows, label) {
   };
   const body = rows.map((row) => element("tr", { class: row.class || null },
     ...(row.cells || row).map((value, index) => cell(index === 0 ? "th" : "td", value, index))));
-  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
-    element("table", { class: className },
-      element("thead", {}, element("tr", {}, ...head.map((value) => cell("th", value, 1)))),
-      element("tbody", {}, ...body)));
+  const made = element("table", { class: className || null },
+    element("thead", {}, element("tr", {}, ...head.map((value) => cell("th", value, 1)))),
+    element("tbody", {}, ...body));
+  made.style.setProperty("--columns", head.length - 1);
+  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, made);
 }
 
 const number = (text, className) => ({ text, number: true, class: className });
@@ -56,6 +57,7 @@ function banner(run) {
   return element("section", { class: `banner ${kind}`, "aria-label": "verdict" },
     element("div", { class: "word" }, word),
     element("h1", {}, `${run.title}: ${run.headline}`),
+    run.facts.title ? element("p", {}, run.facts.title) : null,
     element("p", { class: "soft" }, about.filter(Boolean).join(" · ")),
     run.invalid_because.length
       ? element("ul", {}, ...run.invalid_because.map((reason) => element("li", {}, reason))) : null);
@@ -342,18 +344,18 @@ function states(run) {
   return nodes;
 }
 
-function factValue(text) {
-  let value = null;
-  try { value = JSON.parse(text); } catch { return String(text); }
-  if (value === null || typeof value !== "object") return String(text);
-  const rows = Array.isArray(value) ? value.map((each, index) => [index + 1, each]) : Object.entries(value);
-  return element("dl", {}, ...rows.flatMap(([key, each]) => [element("dt", {}, String(key)),
-    element("dd", {}, Array.isArray(each) ? each.join(" → ") : typeof each === "object" && each
-      ? Object.entries(each).map((pair) => pair.join(" ")).join(", ") : String(each))]));
+// Facts `live.PLACE`, "incident -> live": which durations a live play shortened.
+function liveMapping(run) {
+  const rows = Object.entries(run.facts).filter(([key]) => key.startsWith("live."))
+    .map(([key, value]) => [element("code", {}, key.slice(5)), ...String(value).split(" -> ").map((text) => number(text))]);
+  if (rows.length === 0) return [];
+  return [element("h3", {}, "Durations of this play"),
+    table("", ["what", number("in the incident"), number("played")], rows, "durations of this play")];
 }
 
 function measured(run) {
-  const facts = Object.entries(run.facts).filter(([key]) => !["valid", "invalid_because"].includes(key));
+  const facts = Object.entries(run.facts).filter(([key]) =>
+    !["valid", "invalid_because", "name", "title"].includes(key) && !key.startsWith("live."));
   const outside = run.gateways.filter((gateway) => !gateway.ours).map((gateway) => gateway.name);
   const notes = [
     "Totals and percentiles come from exact counters and histograms (HdrHistogram, three digits), whatever rows were kept.",
@@ -366,7 +368,8 @@ function measured(run) {
     element("div", { class: "measured" },
       element("ul", { class: "soft" }, ...notes.filter(Boolean).map((note) => element("li", {}, note))),
       element("dl", {}, ...facts.flatMap(([key, value]) =>
-        [element("dt", {}, key.replaceAll("_", " ")), element("dd", {}, factValue(value))])))];
+        [element("dt", {}, key.replaceAll("_", " ")), element("dd", {}, String(value))])),
+      element("div", {}, ...liveMapping(run)))];
   if (run.lost.length) {
     nodes.push(element("h2", {}, "What was lost"), table("", ["place", number("count"), "reason"],
       run.lost.map((loss) => [loss.place, tally(loss.count), loss.reason]), "losses"));

@@ -276,6 +276,10 @@ Result<ScenarioFile> read_scenario(const std::string& path,
   if (!file.problems.empty()) return file;
 
   YamlNode root = parsed->root();
+  if (root.kind != YamlNode::Kind::map) {
+    file.problems.push_back({{intern(path), 0, 0}, "", "holds no scenario: see docs/drills.md"});
+    return file;
+  }
   if (const auto live = take(root, "live"); live && durations == Durations::live) {
     collect_mapping(root, *live, {}, scenario.live_mapping);
     gateway::lay_over(root, *live);

@@ -69,6 +69,10 @@ Result<std::vector<replay::RecordedExchange>> read_capture(const std::string& pa
   const auto report =
       replay::capture::record(*source, std::move(*writer), options, clock, stop, {});
   if (!report) return report.error();
+  if (report->exchanges == 0) {
+    return evidence_error(path + ": there is no HTTP/1 request in this capture that could be " +
+                          "replayed; see what it holds with gatedrill capture -r");
+  }
   return read_recording(recorded);
 }
 

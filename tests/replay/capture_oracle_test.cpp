@@ -210,5 +210,43 @@ TEST(CaptureOracle, EveryCaptureIsReadAsTheOracleReadsItOrTheTableSaysWhyNot) {
   RecordProperty("captures", static_cast<int>(names.size()));
 }
 
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Damaged captures: no crash, no hang, and the account still closes.
+TEST(CaptureOracle, FlippedBytesNeverBreakTheAccount) {
+  const auto names = capture_names();
+  if (names.empty()) GTEST_SKIP() << "no data folder";
+  constexpr std::size_t kFileBytesMax = 100'000;
+  constexpr int kRounds = 4;
+  constexpr std::size_t kPcapHeaderBytes = 24;
+  Random random(20);
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name);
+    const std::string original = bytes_of(kData / name);
+    if (original.size() > kFileBytesMax) continue;
+    for (int round = 0; round < kRounds; ++round) {
+      std::string bytes = original;
+      const std::uint64_t flips = 1 + random.below(bytes.size() / 100 + 1);
+      for (std::uint64_t i = 0; i < flips; ++i) {
+        const std::size_t at = kPcapHeaderBytes + random.below(bytes.size() - kPcapHeaderBytes);
+        bytes[at] =
+            static_cast<char>(static_cast<unsigned char>(bytes[at]) ^ 1U << random.below(8));
+      }
+      const fs::path path = fs::path(testing::TempDir()) / ("flipped-" + name);
+      std::ofstream(path, std::ios::binary) << bytes;
+      auto source = PacketSource::open_file(path, "");
+      if (source) {
+        Found found;
+        read_capture(path, found);
+        EXPECT_THAT(found.ledger.open_sums(), testing::IsEmpty());
+      }
+      fs::remove(path);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gatedrill::replay::capture

@@ -101,7 +101,7 @@ TEST(Packet, ALengthOfZeroMeansAllOfTheFrame) {
 
 TEST(Packet, Ipv6ExtensionHeadersAreSkipped) {
   std::string packet = ipv6_packet(kHello);
-  const std::string options = std::string("\x2b\x00", 2) + std::string(6, '\0');  // then routing
+  const std::string options = std::string("\x2b\x00", 2) + std::string(6, '\0');   // then routing
   const std::string routing = std::string("\x06\x01", 2) + std::string(14, '\0');  // then TCP
   packet.insert(40, options + routing);
   packet.replace(4, 2, be16(static_cast<unsigned>(packet.size() - 40)));

@@ -1,10 +1,14 @@
 #include "reports/event_store.hpp"
 
+#include <csignal>
 #include <fstream>
 #include <set>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
+#include "reports/expectation/expectation.hpp"
 #include "reports/hdr_codec.hpp"
 #include "tests/reports/run_maker.hpp"
 
@@ -204,6 +208,81 @@ TEST(EventStore, IsValidOnlyOnceItIsFinished) {
   EXPECT_EQ(rows_of(run.path(), "SELECT count(*) FROM requests"), "1\n") << "readable meanwhile";
   run.finish();
   EXPECT_EQ(valid_of(run.path()), "1\n");
+}
+
+TEST(EventStore, LeavesWhatWasCommittedWhenItIsKilled) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("run.db");
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const auto store = EventStore::create(path);
+    RequestDone request;
+    (*store)->publish(Event{intern("g"), request});
+    static_cast<void>((*store)->flush());
+    kill(getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  const Result<Judgement> judgement = read_judgement(path);
+  ASSERT_TRUE(judgement) << judgement.error().message;
+  EXPECT_FALSE(judgement->valid);
+  EXPECT_EQ(rows_of(path, "SELECT count(*) FROM requests"), "1\n");
+}
+
+TEST(EventStore, NamesAGatewayThatHasNoName) {
+  RunMaker run;
+  run.request({.gateway = ""});
+  const std::string path = run.finish();
+  EXPECT_EQ(rows_of(path, "SELECT gateway FROM requests"), "gateway\n");
+  EXPECT_EQ(rows_of(path, "SELECT gateway FROM per_second"), "gateway\n");
+  EXPECT_EQ(rows_of(path, "SELECT gateway FROM latency"), "gateway\n");
+}
+
+// A file may not grow beyond a limit, as if the disk were full: for every limit the run either
+// ends with one clear error and without its mark, or is whole.
+TEST(EventStore, FailsClearlyWhereverTheDiskIsFull) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  int failed = 0;
+  bool whole = false;
+  for (rlim_t limit = 4096; !whole && limit < (rlim_t{64} << 20U); limit += limit / 4 + 4096) {
+    const TemporaryFolder folder;
+    const std::string path = folder.file("run.db");
+    const rlimit full{limit, before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
+    Result<void> result;
+    {
+      Result<std::unique_ptr<EventStore>> store = EventStore::create(path);
+      if (store) {
+        for (int i = 0; i < 3000; ++i) {
+          RequestDone request;
+          request.request_id = RequestId("r" + std::to_string(i));
+          request.at = at_ms(i);
+          (*store)->publish(Event{intern("g"), request});
+          if (i % 500 == 0) static_cast<void>((*store)->flush());
+        }
+        result = (*store)->finish();
+      } else {
+        result = store.error();
+      }
+    }
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    whole = result.has_value();
+    if (!whole) {
+      ++failed;
+      EXPECT_EQ(result.error().code, ErrorCode::outside) << limit;
+      EXPECT_NE(result.error().message.find("cannot write " + path), std::string::npos)
+          << result.error().message;
+      const Result<Judgement> judgement = read_judgement(path);
+      EXPECT_FALSE(judgement && judgement->valid) << "looks whole at " << limit;
+    }
+  }
+  std::signal(SIGXFSZ, ignored);
+  EXPECT_TRUE(whole);
+  EXPECT_GT(failed, 10);
 }
 
 TEST(EventStore, LeavesNothingBesideTheFile) {

@@ -167,7 +167,9 @@ void make_sample_run(const std::string& path) {
   store->set_run("simulated", 1);
   store->set_run("variants", "as_was,timeout_only,as_fixed,nginx_as_was");
   store->set_run("scenario", "scenarios/drills/inc-1-rolling-upgrade.yaml");
-  store->set_run("live", R"({"outage":["10 min","30 s"],"restart gap":["15 s","1.6 s"]})");
+  store->set_run("title", "A rolling upgrade behind the gateway: 504 and 502");
+  store->set_run("live.timeline.outage", "10m -> 30s");
+  store->set_run("live.timeline.restart.every", "15s -> 1.6s");
   store->add_phase("outage", at_ms(kSlowFromMs), at_ms(kSlowUntilMs));
   for (int i = 0; i < 6; ++i) {
     store->add_phase("restart-" + std::to_string(i + 1), at_ms(10'000 + i * 1'600),

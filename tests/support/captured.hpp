@@ -15,9 +15,11 @@ class Captured final : public replay::capture::ExchangeSink {
   void on_exchange(replay::RecordedExchange exchange) override {
     exchanges.push_back(std::move(exchange));
   }
+
   void on_connection(const replay::RecordedConnection& connection) override {
     connections.push_back(connection);
   }
+
   void on_loss(const replay::RecordedLoss& loss) override { losses.push_back(loss); }
 
   // "GET /a > 200 body", one a line: what pairs with what. Partial messages end in "...".
@@ -50,7 +52,8 @@ inline void capture_into(Captured& captured,
                          const std::vector<Frame>& frames,
                          const replay::capture::CaptureOptions& options = {}) {
   replay::capture::Capture capture(options, captured);
-  for (const Frame& frame : frames) capture.add(frame.bytes, frame.wire(), frame.at);
+  for (const Frame& frame : frames)
+    capture.add(frame.bytes, frame.wire(), frame.at);
   capture.finish();
   captured.ledger = capture.ledger();
 }

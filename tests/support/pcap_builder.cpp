@@ -17,7 +17,9 @@ std::string be16(unsigned value) {
   return {static_cast<char>(value >> 8U & 0xffU), static_cast<char>(value & 0xffU)};
 }
 
-std::string be32(std::uint32_t value) { return be16(value >> 16U) + be16(value & 0xffffU); }
+std::string be32(std::uint32_t value) {
+  return be16(value >> 16U) + be16(value & 0xffffU);
+}
 
 std::string tcp_bytes(const SegmentSpec& spec) {
   unsigned flags = 0;
@@ -48,7 +50,8 @@ std::string ethernet(std::string_view packet,
                      std::uint16_t type,
                      const std::vector<std::uint16_t>& vlans) {
   std::string frame(12, '\x02');
-  for (const std::uint16_t vlan : vlans) frame += be16(0x8100) + be16(vlan);
+  for (const std::uint16_t vlan : vlans)
+    frame += be16(0x8100) + be16(vlan);
   return frame + be16(type) + std::string(packet);
 }
 
@@ -108,8 +111,8 @@ void Conversation::close() {
 }
 
 std::string pcap_file(const std::vector<Frame>& frames, std::uint32_t link_type) {
-  std::string file = le32(0xa1b23c4d) + le32(0x00040002) + le32(0) + le32(0) + le32(262'144) +
-                     le32(link_type);
+  std::string file =
+      le32(0xa1b23c4d) + le32(0x00040002) + le32(0) + le32(0) + le32(262'144) + le32(link_type);
   for (const Frame& frame : frames) {
     file += le32(static_cast<std::uint32_t>(frame.at.ns / 1'000'000'000)) +
             le32(static_cast<std::uint32_t>(frame.at.ns % 1'000'000'000)) +

@@ -66,20 +66,29 @@ class Conversation {
   };
 
   Conversation() = default;
+
   explicit Conversation(Options options)
       : options_(std::move(options)),
         client_next_(options_.client_isn),
         server_next_(options_.server_isn) {}
 
   void handshake();
+
   void client(std::string_view bytes) { send(true, bytes); }
+
   void server(std::string_view bytes) { send(false, bytes); }
+
   void client_fin() { end(true, false); }
+
   void server_fin() { end(false, false); }
+
   void client_reset() { end(true, true); }
+
   void server_reset() { end(false, true); }
+
   // FIN from both, the client's first.
   void close();
+
   void wait(Duration duration) { elapsed_ += duration; }
 
   [[nodiscard]] const std::vector<Frame>& frames() const { return frames_; }

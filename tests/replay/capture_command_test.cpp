@@ -1,0 +1,219 @@
+// `gatedrill capture` and `gatedrill traffic` as their users meet them: files, bad files, exit
+// codes.
+#include "replay/capture_command.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "replay/recording.hpp"
+#include "tests/support/pcap_builder.hpp"
+
+namespace gatedrill::replay {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+class CaptureCommandTest : public testing::Test {
+ protected:
+  CaptureCommandTest() {
+    std::string pattern = testing::TempDir() + "capture-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+  }
+
+  ~CaptureCommandTest() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
+
+  void write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(path(name), std::ios::binary) << bytes;
+  }
+
+  // The exit status; what was printed is in `out` and `err`.
+  int run(const std::vector<std::string>& arguments) {
+    CLI::App app("gatedrill");
+    int status = 0;
+    add_capture_command(app, status);
+    add_traffic_command(app, status);
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    try {
+      app.parse(reversed);
+    } catch (const CLI::ParseError& error) {
+      status = error.get_exit_code() == 0 ? 0 : 2;
+    }
+    out = testing::internal::GetCapturedStdout();
+    err = testing::internal::GetCapturedStderr();
+    return status;
+  }
+
+  int capture(const std::string& file) {
+    return run({"capture", "-r", path(file), "-o", path("t.db")});
+  }
+
+  [[nodiscard]] bool nothing_left() const {
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      if (entry.path().string().find("t.db") != std::string::npos) return false;
+    }
+    return true;
+  }
+
+  fs::path folder_;
+  std::string out;
+  std::string err;
+};
+
+std::vector<tests::Frame> shop() {
+  tests::Conversation talk;
+  talk.handshake();
+  talk.client(
+      "POST /login?token=t0psecret HTTP/1.1\r\nHost: shop\r\nCookie: sid=c00kie\r\n"
+      "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 25\r\n\r\n"
+      "user=ann&password=hunter2");
+  talk.server(
+      "HTTP/1.1 200 OK\r\nSet-Cookie: sid=c00kie2; Path=/\r\nContent-Length: 5\r\n\r\nhello");
+  talk.client("GET /cart HTTP/1.1\r\nHost: shop\r\n\r\n");
+  talk.server("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+  talk.close();
+  return talk.frames();
+}
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_F(CaptureCommandTest, AFileBecomesARecordingWithItsLedger) {
+  write("shop.pcap", tests::pcap_file(shop()));
+  EXPECT_EQ(capture("shop.pcap"), 0) << err;
+  EXPECT_THAT(out, HasSubstr("2 exchanges in"));
+  EXPECT_THAT(out, HasSubstr("requests complete"));
+  EXPECT_EQ(run({"traffic", path("t.db")}), 0) << err;
+  EXPECT_THAT(out, HasSubstr("2 exchanges: 2 requests, 2 answers; 0 not whole"));
+  EXPECT_THAT(out, HasSubstr("GET shop/cart"));
+  EXPECT_THAT(out, HasSubstr("fin by client"));
+  EXPECT_EQ(run({"traffic", "show", path("t.db"), "1"}), 0) << err;
+  EXPECT_THAT(out, HasSubstr("POST /login?token=redacted-"));
+  EXPECT_THAT(out, HasSubstr("hello"));
+  EXPECT_EQ(run({"traffic", "show", path("t.db"), "99"}), 2);
+  EXPECT_THAT(err, HasSubstr("has no exchange 99"));
+}
+
+TEST_F(CaptureCommandTest, SecretsReachTheFileOnlyOnRequest) {
+  write("shop.pcap", tests::pcap_file(shop()));
+  for (const bool keep : {false, true}) {
+    std::vector<std::string> arguments = {"capture", "-r", path("shop.pcap"), "-o", path("t.db")};
+    if (keep) arguments.push_back("--keep-secrets");
+    ASSERT_EQ(run(arguments), 0) << err;
+    const std::string file = bytes_of(path("t.db"));
+    for (const auto secret : {"t0psecret", "c00kie", "hunter2"}) {
+      EXPECT_EQ(file.find(secret) != std::string::npos, keep) << secret;
+    }
+  }
+  EXPECT_THAT(err, HasSubstr("guard"));
+}
+
+TEST_F(CaptureCommandTest, AMissingFileADirectoryAndAFileOfSomethingElseAreNamed) {
+  EXPECT_EQ(capture("none.pcap"), 3);
+  EXPECT_THAT(err, HasSubstr("none.pcap: No such file or directory"));
+  fs::create_directory(path("folder"));
+  EXPECT_EQ(capture("folder"), 2);
+  EXPECT_THAT(err, HasSubstr("is a directory"));
+  write("text.pcap", std::string(1000, 'x'));
+  EXPECT_EQ(capture("text.pcap"), 2);
+  EXPECT_THAT(err, HasSubstr("is not a capture file"));
+  write("empty.pcap", "");
+  EXPECT_EQ(capture("empty.pcap"), 4);
+  EXPECT_THAT(err, HasSubstr("is empty"));
+  write("begun.pcap", tests::pcap_file({}).substr(0, 10));
+  EXPECT_EQ(capture("begun.pcap"), 4);
+  EXPECT_THAT(err, HasSubstr("breaks off inside its header"));
+  write("odd.pcap", tests::pcap_file(shop(), 147));
+  EXPECT_EQ(capture("odd.pcap"), 2);
+  EXPECT_THAT(err, HasSubstr("link type 147"));
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(CaptureCommandTest, ATruncatedFileGivesWhatIsWholeAndSaysWhatIsCut) {
+  const std::string whole = tests::pcap_file(shop());
+  write("cut.pcap", whole.substr(0, whole.size() - 30));
+  EXPECT_EQ(capture("cut.pcap"), 0);
+  EXPECT_THAT(err, HasSubstr("its last 40 bytes are no whole packet"));
+  EXPECT_THAT(out, HasSubstr("file end cut"));
+  EXPECT_EQ(Recording::open(path("t.db"))->read_all()->size(), 2U);
+}
+
+TEST_F(CaptureCommandTest, EveryLengthOfATruncatedFileIsHandled) {
+  const std::string whole = tests::pcap_file(shop());
+  for (std::size_t size = 0; size < whole.size(); size += 7) {
+    write("cut.pcap", whole.substr(0, size));
+    const int status = capture("cut.pcap");
+    EXPECT_TRUE(status == 0 || status == 4) << size << ": " << status << " " << err;
+    const bool recorded = out.find(" exchanges in") != std::string::npos &&
+                          out.find("\n0 exchanges in") == std::string::npos;
+    EXPECT_EQ(status == 0, recorded) << size;
+    fs::remove(path("t.db"));
+  }
+}
+
+TEST_F(CaptureCommandTest, AFileWithoutHttpIsNoEvidence) {
+  tests::Conversation talk;
+  talk.handshake();
+  talk.client("EHLO me\r\n");
+  write("mail.pcap", tests::pcap_file(talk.frames()));
+  EXPECT_EQ(capture("mail.pcap"), 4);
+  EXPECT_THAT(err, HasSubstr("no HTTP/1 message"));
+  write("none.pcap", tests::pcap_file({}));
+  fs::remove(path("t.db"));
+  EXPECT_EQ(capture("none.pcap"), 4);
+  EXPECT_THAT(err, HasSubstr("holds no packet"));
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(CaptureCommandTest, WrongUsageIsSaid) {
+  write("shop.pcap", tests::pcap_file(shop()));
+  EXPECT_EQ(run({"capture", "-o", path("t.db")}), 2);
+  EXPECT_THAT(err, HasSubstr("either -i INTERFACE or -r FILE"));
+  EXPECT_EQ(run({"capture", "-r", path("shop.pcap"), "-f", "nonsense and", "-o", path("t.db")}), 2);
+  EXPECT_THAT(err, HasSubstr("filter 'nonsense and'"));
+  EXPECT_EQ(run({"capture", "-r", path("shop.pcap"), "-o", path("no/such/t.db")}), 3);
+  EXPECT_EQ(run({"capture", "-r", path("shop.pcap"), "-o", path("shop.pcap")}), 2);
+  EXPECT_THAT(err, HasSubstr("exists and is not a recording"));
+  EXPECT_EQ(run({"traffic", path("shop.pcap")}), 2);
+  EXPECT_EQ(run({"traffic", path("none.db")}), 3);
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(CaptureCommandTest, PortFilterAndLimitsNarrowWhatIsTaken) {
+  write("shop.pcap", tests::pcap_file(shop()));
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"capture", "-r", path("shop.pcap"), "-o", path("t.db")};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all);
+  };
+  EXPECT_EQ(with({"--port", "80"}), 0);
+  EXPECT_EQ(with({"--port", "81"}), 4);
+  EXPECT_EQ(with({"--filter", "tcp port 80"}), 0);
+  EXPECT_EQ(with({"--filter", "udp"}), 4);
+  EXPECT_EQ(with({"--limit", "1"}), 0);
+  EXPECT_THAT(out, HasSubstr("1 exchanges in"));
+}
+
+TEST_F(CaptureCommandTest, AnUnknownInterfaceOrNoPermissionIsSaid) {
+  const int status = run({"capture", "-i", "no-such-interface", "-o", path("t.db")});
+  EXPECT_TRUE(status == 2 || status == 3) << status;
+  EXPECT_THAT(err, testing::AnyOf(HasSubstr("there is no such interface"), HasSubstr("setcap")));
+  EXPECT_TRUE(nothing_left());
+}
+
+}  // namespace
+}  // namespace gatedrill::replay
