@@ -181,20 +181,19 @@ Result<YamlDocument> YamlDocument::from_file(const std::string& path) {
 YamlDocument YamlDocument::from_text(std::string_view text, const std::string& source) {
   YamlDocument document;
   document.root_ = parse_yaml(text, source, document.session_.problems);
-  document.start_ = {intern(source), 1, 1};
   return document;
 }
 
 YamlDocument YamlDocument::from_node(YamlNode root) {
   YamlDocument document;
-  document.start_ = root.place;
   document.root_ = std::move(root);
   return document;
 }
 
 bool YamlDocument::readable() {
   if (root_.kind != YamlNode::Kind::nothing) return true;
-  if (session_.problems.empty()) session_.problems.push_back({start_, {}, "holds no settings"});
+  if (session_.problems.empty())
+    session_.problems.push_back({root_.place, {}, "holds no settings"});
   return false;
 }
 

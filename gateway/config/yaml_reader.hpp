@@ -267,7 +267,6 @@ class YamlDocument {
   void resolve_references();
 
   YamlNode root_;
-  Place start_;
   YamlSession session_;
 };
 

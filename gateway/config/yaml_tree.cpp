@@ -189,7 +189,11 @@ std::string to_string(const Problem& problem) {
   }
   text += ": ";
   if (!problem.path.empty()) text += problem.path + ": ";
-  return text + problem.text;
+  text += problem.text;
+  // Texts quote the file, which may hold anything; a terminal gets no control characters of it.
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; }, '?');
+  return text;
 }
 
 std::string to_string(const std::vector<Problem>& problems) {
@@ -272,9 +276,11 @@ YamlNode parse_yaml(std::string_view text,
                     const std::string& source,
                     std::vector<Problem>& problems) {
   const NameId source_id = intern(source);
+  YamlNode nothing;
+  nothing.place = {source_id, 1, 1};
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.empty()) return {};
+    if (documents.empty()) return nothing;
     Copier copier(source_id, problems);
     YamlNode root = copier.copy(documents[0], {}, 0);
     if (documents.size() > 1) {
@@ -290,7 +296,7 @@ YamlNode parse_yaml(std::string_view text,
                         {},
                         "is not valid YAML: " + e.msg});
   }
-  return {};
+  return nothing;
 }
 
 void set_value(YamlNode& root,

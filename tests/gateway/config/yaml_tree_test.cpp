@@ -75,6 +75,11 @@ TEST(YamlTree, ReportsBadSyntaxAtItsPlace) {
       ElementsAre("demo.yaml:1:4: is not valid YAML: the referenced anchor is not defined"));
 }
 
+TEST(YamlTree, LetsNoControlCharactersOutOfAFile) {
+  EXPECT_THAT(Parsed("a: \"\\\x1b\"\n").texts(),
+              ElementsAre("demo.yaml:1:7: is not valid YAML: unknown escape character: ?"));
+}
+
 TEST(YamlTree, AllowsOneDocumentAFile) {
   EXPECT_THAT(
       Parsed("a: 1\n---\nb: 2\n").texts(),
