@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "chaos/chaos_config.hpp"
+#include "chaos/command.hpp"
 #include "gateway/config/check_command.hpp"
 #include "gateway/proxy/command.hpp"
 #include "replay/capture_command.hpp"
@@ -12,6 +14,8 @@
 #include "reports/command.hpp"
 #include "reports/queued_sink.hpp"
 #include "scenarios/command.hpp"
+#include "scenarios/origin/origin_command.hpp"
+#include "scenarios/origin/origin_config.hpp"
 #include "scenarios/spec/scenario_check.hpp"
 #include "scenarios/version.hpp"
 
@@ -31,10 +35,13 @@ int run(int argc, char** argv) {
   gatedrill::replay::add_capture_command(app, exit_status);
   gatedrill::replay::add_traffic_command(app, exit_status);
   gatedrill::replay::add_replay_command(app, sinks, exit_status);
+  gatedrill::chaos::add_chaos_command(app, sinks, exit_status);
+  gatedrill::scenarios::add_origin_command(app, sinks, exit_status);
   gatedrill::reports::add_report_command(app, exit_status);
   gatedrill::gateway::add_check_command(
       app,
-      {gatedrill::gateway::gateway_file_kind(), gatedrill::scenarios::scenario_file_kind()},
+      {gatedrill::gateway::gateway_file_kind(), gatedrill::scenarios::scenario_file_kind(),
+       gatedrill::chaos::chaos_file_kind(), gatedrill::scenarios::origin_file_kind()},
       exit_status);
   try {
     app.parse(argc, argv);

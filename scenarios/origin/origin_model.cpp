@@ -75,7 +75,11 @@ const HealthFlap* OriginModel::flap_on(const HealthEndpoint& endpoint, TimePoint
 
 void OriginModel::on_connect(OriginConnection connection, TimePoint now) {
   wake(now);
-  assert(listening());
+  if (!listening()) {
+    // It stopped at this very moment: what the kernel has accepted is reset.
+    steps_.push_back({now, CloseConnection{connection, true}});
+    return;
+  }
   const auto [entry, added] = connections_.try_emplace(connection);
   assert(added);
   become_idle(connection, entry->second, now);

@@ -164,7 +164,7 @@ class OriginModel {
  public:
   explicit OriginModel(OriginConfig config);
 
-  // Only while listening().
+  // Reset at once if it is not listening any more.
   void on_connect(OriginConnection connection, TimePoint now);
   // Bytes of a request came that is not whole yet: the connection is not idle any more.
   void on_bytes(OriginConnection connection, TimePoint now);

@@ -10,7 +10,6 @@
 #include <netinet/tcp.h>
 
 #include "chaos/proxy/live_link.hpp"
-#include "scenarios/origin/live_restart.hpp"
 #include "tests/support/event_list.hpp"
 #include "tests/support/io_thread.hpp"
 #include "tests/support/raw_socket.hpp"
@@ -58,7 +57,6 @@ class LiveOriginTest : public ::testing::Test {
   void TearDown() override {
     thread_.run([&] {
       link_.reset();
-      restart_.reset();
       origin_.reset();
       return true;
     });
@@ -75,7 +73,6 @@ class LiveOriginTest : public ::testing::Test {
   IoThread thread_;
   std::unique_ptr<LiveOrigin> origin_;
   std::unique_ptr<chaos::LiveLink> link_;
-  std::unique_ptr<LiveRestart> restart_;
 };
 
 TEST_F(LiveOriginTest, AnswersPipelinedRequestsOneAfterAnother) {
@@ -202,21 +199,6 @@ TEST_F(LiveOriginTest, LosesTheRequestThatCrossesItsAbruptStopOnTheLink) {
   RawSocket fresh = RawSocket::connect(link_->port());
   ASSERT_TRUE(fresh.send(get("/c", "r-3")));
   EXPECT_TRUE(fresh.read_until("xxx").bytes.ends_with("xxx"));
-}
-
-TEST_F(LiveOriginTest, IsRestartedInItsTurn) {
-  start();
-  RollingRestart::Settings plan;
-  plan.at = clock_.now() + 10ms;
-  plan.order = {.style = StopStyle::abrupt, .start_time = 20ms, .version = 1};
-  thread_.run([&] {
-    restart_ = std::make_unique<LiveRestart>(thread_.io(), clock_, plan,
-                                             std::vector<LiveOrigin*>{origin_.get()});
-    return true;
-  });
-  while (!thread_.run([&] { return restart_->done(); }))
-    continue;
-  EXPECT_EQ(thread_.run([&] { return origin_->model().version().name; }), "v2");
 }
 
 }  // namespace

@@ -214,6 +214,14 @@ TEST_F(OriginModelTest, ServesThroughTheRemovalWaitAndThenClosesIdleOnesWithFinA
   EXPECT_EQ(model().workers_busy(), 0U);
 }
 
+TEST_F(OriginModelTest, ResetsAConnectionThatIsMadeInTheMomentOfItsStop) {
+  model().stop({.style = StopStyle::abrupt, .removal_wait = 1s, .start_again = false}, TimePoint{});
+  connect(1, 1s);
+  EXPECT_THAT(steps_until(1s),
+              ElementsAre("0 leaving", "1000 unlisten", "1000 stopped", "1000 rst c1"));
+  EXPECT_EQ(model().connections(), 0U);
+}
+
 TEST_F(OriginModelTest, DrainsGracefullyAnsweringWhatItOwes) {
   config_.workers = 1;
   config_.versions[0].latency = Distribution::fixed(300ms);
