@@ -254,7 +254,8 @@ ResponseOptions response_options(const ResponseHead& head) {
         const std::string_view digits = parameter.substr(8);
         std::uint32_t seconds = 0;
         const char* end = digits.data() + digits.size();
-        if (std::from_chars(digits.data(), end, seconds).ptr == end) {
+        const auto [rest, error] = std::from_chars(digits.data(), end, seconds);
+        if (rest == end && error == std::errc{}) {
           options.keep_alive_timeout = std::chrono::seconds{seconds};
         }
       });

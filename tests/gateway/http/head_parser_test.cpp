@@ -1,9 +1,9 @@
+#include "gateway/http/h1/head_parser.hpp"
+
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "gateway/http/h1/head_parser.hpp"
 
 namespace gatedrill::http::h1 {
 namespace {

@@ -1,11 +1,11 @@
 // The rows of the gateway reference 2.8 and the desync classes below them: what another parser
 // might read differently is refused.
+#include "gateway/http/strict.hpp"
+
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "gateway/http/strict.hpp"
 
 namespace gatedrill::http {
 namespace {

@@ -26,8 +26,7 @@ class Counter final : public EventSink {
 };
 
 struct Live {
-  Live(Exchange started, Exchange::Request sent)
-      : exchange(std::move(started)), request(std::move(sent)) {}
+  Live(const Exchange& started, const Exchange::Request& sent) : exchange(started), request(sent) {}
 
   Exchange exchange;
   Exchange::Request request;

@@ -1,12 +1,12 @@
 // One request's life, path by path. The properties that hold on every path are in
 // exchange_properties_test.cpp.
+#include "gateway/policy/exchange.hpp"
+
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "gateway/policy/exchange.hpp"
 
 namespace gatedrill::gateway {
 namespace {

@@ -1,7 +1,7 @@
 // HAProxy's counter, the intervals and the windows of the gateway reference 2.3.
-#include <gtest/gtest.h>
-
 #include "gateway/policy/health.hpp"
+
+#include <gtest/gtest.h>
 
 namespace gatedrill::gateway {
 namespace {

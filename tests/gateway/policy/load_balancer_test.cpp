@@ -1,8 +1,8 @@
+#include "gateway/policy/load_balancer.hpp"
+
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "gateway/policy/load_balancer.hpp"
 
 namespace gatedrill::gateway {
 namespace {

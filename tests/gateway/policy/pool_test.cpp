@@ -1,11 +1,12 @@
 // The pool rules of the gateway reference 2.5.
+#include "gateway/policy/pool.hpp"
+
 #include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "gateway/core/random.hpp"
-#include "gateway/policy/pool.hpp"
 
 namespace gatedrill::gateway {
 namespace {

@@ -1,8 +1,8 @@
+#include "gateway/policy/router.hpp"
+
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "gateway/policy/router.hpp"
 
 namespace gatedrill::gateway {
 namespace {

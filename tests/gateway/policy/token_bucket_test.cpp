@@ -1,9 +1,10 @@
+#include "gateway/policy/token_bucket.hpp"
+
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "gateway/core/random.hpp"
-#include "gateway/policy/token_bucket.hpp"
 
 namespace gatedrill::gateway {
 namespace {
