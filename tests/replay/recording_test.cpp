@@ -121,7 +121,7 @@ TEST_F(RecordingTest, ReadsInTheOrderOfTimeAndThenOfId) {
 TEST_F(RecordingTest, StoresEqualBodiesOnce) {
   std::vector<RecordedExchange> many;
   std::string body;
-  for (int i = 0; i < 50'000; ++i)
+  for (unsigned i = 0; i < 50'000; ++i)
     body.push_back(static_cast<char>((i * i * 31 + i / 7) % 251));
   for (int i = 0; i < 100; ++i)
     many.push_back(exchange(i, "/", body));
