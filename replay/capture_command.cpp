@@ -110,10 +110,21 @@ int judge(const CaptureArguments& arguments, const capture::RecordReport& report
   return status;
 }
 
+// Live, the kernel leaves other ports out, so that they cost nothing. Later fragments of a datagram
+// have no ports.
+std::string live_filter(const CaptureArguments& arguments) {
+  if (arguments.ports.empty() || !arguments.filter.empty()) return arguments.filter;
+  std::string filter = "ip[6:2] & 0x1fff != 0";
+  for (const std::uint16_t port : arguments.ports)
+    filter += " or tcp port " + std::to_string(port);
+  return filter;
+}
+
 int run_capture(const CaptureArguments& arguments) {
   const bool live = !arguments.interface.empty();
-  auto source = live ? capture::PacketSource::open_interface(arguments.interface, arguments.filter)
-                     : capture::PacketSource::open_file(arguments.file, arguments.filter);
+  auto source =
+      live ? capture::PacketSource::open_interface(arguments.interface, live_filter(arguments))
+           : capture::PacketSource::open_file(arguments.file, arguments.filter);
   if (!source) return fail("capture", source.error());
   auto writer = RecordingWriter::create(arguments.output, {.keep_secrets = arguments.keep_secrets});
   if (!writer) return fail("capture", writer.error());

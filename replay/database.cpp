@@ -1,5 +1,7 @@
 #include "replay/database.hpp"
 
+#include <algorithm>
+
 #include <sqlite3.h>
 
 namespace gatedrill::replay {
@@ -9,7 +11,8 @@ namespace {
 Error error_of(sqlite3* database) {
   const int code = sqlite3_errcode(database) & 0xff;
   const char* file = sqlite3_db_filename(database, "main");
-  const std::string path = file == nullptr ? "database" : file;
+  std::string path = file == nullptr ? "database" : file;
+  path.resize(std::min(path.find(kUnfinishedSuffix), path.size()));  // as its user calls it
   switch (code) {
     case SQLITE_FULL:
       return outside_error(path + ": no space left on the disk; free some or write elsewhere");

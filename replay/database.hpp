@@ -14,6 +14,9 @@ struct sqlite3_stmt;
 
 namespace gatedrill::replay {
 
+// In the name of a file that is not whole yet, behind the name that it will have.
+inline constexpr std::string_view kUnfinishedSuffix = ".partial-";
+
 class Statement {
  public:
   explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}

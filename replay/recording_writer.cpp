@@ -147,7 +147,7 @@ Result<RecordingWriter> RecordingWriter::create(const std::string& path,
   if (auto target = check_target(path); !target) return target.error();
   auto state = std::make_unique<State>();
   state->path = path;
-  const std::string temporary = path + ".partial-" + std::to_string(getpid());
+  const std::string temporary = path + std::string(kUnfinishedSuffix) + std::to_string(getpid());
   if (auto file = create_file(temporary, path); !file) return file.error();
   state->temporary = temporary;
   auto database = Database::open(temporary, Database::Mode::create);

@@ -8,6 +8,7 @@
 #include <pcap/pcap.h>
 #include <sys/stat.h>
 
+#include "replay/capture/capture_file.hpp"
 #include "replay/capture/packet.hpp"
 
 namespace gatedrill::replay::capture {
@@ -109,7 +110,6 @@ struct PacketSource::State {
   bool live = false;
   bool ended = false;
   std::uint64_t file_bytes = 0;  // 0 if not known
-  long whole_bytes = 0;          // up to the last whole packet
   std::uint64_t cut_bytes = 0;
   std::string damage;
 };
@@ -132,7 +132,6 @@ Result<PacketSource> PacketSource::open_file(const std::string& path, const std:
 
   if (!standard_input && stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
     state->file_bytes = static_cast<std::uint64_t>(status.st_size);
-    state->whole_bytes = std::ftell(pcap_file(state->pcap.get()));
   }
   return PacketSource(std::move(state));
 }
@@ -179,7 +178,6 @@ Result<PacketSource::Next> PacketSource::next(Packet& packet) {
                    std::int64_t{header->ts.tv_usec} * (nanoseconds ? 1 : 1000);
     packet.bytes = {reinterpret_cast<const char*>(bytes), header->caplen};
     packet.wire_bytes = header->len;
-    if (state.file_bytes > 0) state.whole_bytes = std::ftell(pcap_file(state.pcap.get()));
     return Next::packet;
   }
   if (code == 0) return Next::quiet;
@@ -187,9 +185,8 @@ Result<PacketSource::Next> PacketSource::next(Packet& packet) {
   if (code == PCAP_ERROR_BREAK) return Next::end;
   const char* text = pcap_geterr(state.pcap.get());
   if (state.live) return outside_error(state.name + ": the capture broke off: " + text);
-  if (state.file_bytes > 0) {
-    state.cut_bytes = state.file_bytes - static_cast<std::uint64_t>(state.whole_bytes);
-  }
+  const std::uint64_t whole = state.file_bytes > 0 ? whole_bytes(state.name) : 0;
+  if (whole > 0) state.cut_bytes = state.file_bytes - whole;
   if (!starts_with(text, "truncated")) state.damage = text;
   return Next::end;
 }

@@ -2,9 +2,12 @@
 // codes.
 #include "replay/capture_command.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -14,18 +17,19 @@
 
 #include "replay/recording.hpp"
 #include "tests/support/pcap_builder.hpp"
+#include "tests/support/raw_socket.hpp"
+#include "tests/support/scripted_peer.hpp"
 
 namespace gatedrill::replay {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
 
-class CaptureCommandTest : public testing::Test {
+class CaptureCommandTest : public ::testing::Test {
  protected:
   CaptureCommandTest() {
-    std::string pattern = testing::TempDir() + "capture-XXXXXX";
+    std::string pattern = ::testing::TempDir() + "capture-XXXXXX";
     folder_ = mkdtemp(pattern.data());
   }
 
@@ -44,15 +48,15 @@ class CaptureCommandTest : public testing::Test {
     add_capture_command(app, status);
     add_traffic_command(app, status);
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
     try {
       app.parse(reversed);
     } catch (const CLI::ParseError& error) {
       status = error.get_exit_code() == 0 ? 0 : 2;
     }
-    out = testing::internal::GetCapturedStdout();
-    err = testing::internal::GetCapturedStderr();
+    out = ::testing::internal::GetCapturedStdout();
+    err = ::testing::internal::GetCapturedStderr();
     return status;
   }
 
@@ -208,10 +212,39 @@ TEST_F(CaptureCommandTest, PortFilterAndLimitsNarrowWhatIsTaken) {
   EXPECT_THAT(out, HasSubstr("1 exchanges in"));
 }
 
+// Talks to a server over loopback until the capture has seen what it waits for.
+TEST_F(CaptureCommandTest, ALiveCaptureRecordsWhatPassesAndEndsAtItsLimit) {
+  gatedrill::testing::ScriptedPeer server(gatedrill::testing::always_answer("hello"));
+  std::atomic<bool> done = false;
+  std::thread client([&] {
+    while (!done) {
+      auto socket = gatedrill::testing::RawSocket::connect(server.port());
+      socket.send("GET /live HTTP/1.1\r\nHost: shop\r\n\r\n");
+      const auto answer = socket.read_until("hello");
+    }
+  });
+  const int status = run({"capture", "-i", "lo", "--port", std::to_string(server.port()), "--limit",
+                          "5", "--duration", "20", "-o", path("t.db")});
+  done = true;
+  client.join();
+  if (status == 3) GTEST_SKIP() << err;
+  ASSERT_EQ(status, 0) << err;
+  const auto exchanges = Recording::open(path("t.db"))->read_all().value();
+  ASSERT_GE(exchanges.size(), 5U);
+  // The capture may have begun inside an exchange.
+  const auto whole = std::find_if(exchanges.begin(), exchanges.end(), [](const auto& exchange) {
+    return exchange.request && exchange.response && exchange.response->complete;
+  });
+  ASSERT_NE(whole, exchanges.end());
+  EXPECT_EQ(whole->request->target, "/live");
+  EXPECT_EQ(whole->response->body, "hello");
+  EXPECT_EQ(whole->server, "127.0.0.1:" + std::to_string(server.port()));
+}
+
 TEST_F(CaptureCommandTest, AnUnknownInterfaceOrNoPermissionIsSaid) {
   const int status = run({"capture", "-i", "no-such-interface", "-o", path("t.db")});
   EXPECT_TRUE(status == 2 || status == 3) << status;
-  EXPECT_THAT(err, testing::AnyOf(HasSubstr("there is no such interface"), HasSubstr("setcap")));
+  EXPECT_THAT(err, ::testing::AnyOf(HasSubstr("there is no such interface"), HasSubstr("setcap")));
   EXPECT_TRUE(nothing_left());
 }
 

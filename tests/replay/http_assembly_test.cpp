@@ -447,6 +447,57 @@ TEST(HttpAssembly, AnyShuffleAndRepetitionOfThePacketsGivesTheSame) {
   }
 }
 
+// Segments with random numbers, flags and pieces of HTTP: whatever comes, the account closes (run
+// checks it) and what is kept is bounded.
+TEST(HttpAssembly, RandomSegmentsNeverBreakTheAccount) {
+  const std::vector<std::string> pieces = {
+      "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+      "0\r\n\r\n",
+      "POST /x HTTP/1.1\r\nContent-Length: 100\r\n\r\n",
+      "CONNECT a:1 HTTP/1.1\r\n\r\n",
+      "HTTP/1.1 101 Switching\r\n\r\n",
+      "HTTP/1.1 100 Continue\r\n\r\n",
+      "HTTP/1.0 200 OK\r\n\r\nuntil close",
+      "hello",
+      std::string("\0\xff\r\n", 4),
+      ""};
+  Random random(77);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Frame> frames;
+    const std::uint32_t base = random.chance(0.3) ? 0xffffff80U : 1000U;
+    for (int i = 0; i < 300; ++i) {
+      tests::SegmentSpec spec;
+      spec.source_port = static_cast<std::uint16_t>(1000 + random.below(3));
+      spec.seq = base + static_cast<std::uint32_t>(random.below(400));
+      spec.ack = base + static_cast<std::uint32_t>(random.below(400));
+      if (random.chance(0.02)) spec.seq = static_cast<std::uint32_t>(random.next());
+      if (random.chance(0.02)) spec.ack = static_cast<std::uint32_t>(random.next());
+      spec.syn = random.chance(0.03);
+      spec.fin = random.chance(0.03);
+      spec.rst = random.chance(0.01);
+      spec.has_ack = random.chance(0.9);
+      spec.payload = pieces[random.below(pieces.size())];
+      if (random.chance(0.5)) {
+        std::swap(spec.source_ip, spec.destination_ip);
+        std::swap(spec.source_port, spec.destination_port);
+      }
+      Frame frame{UnixTime{static_cast<std::int64_t>(random.below(2'000'000'000))},
+                  tests::ethernet(tests::ipv4_packet(spec))};
+      if (random.chance(0.05)) {
+        frame.wire_bytes = frame.bytes.size();
+        frame.bytes.resize(frame.bytes.size() - random.below(frame.bytes.size()));
+      }
+      frames.push_back(std::move(frame));
+    }
+    Captured all;
+    CaptureOptions options;
+    options.reassembly.gap_segments = static_cast<int>(1 + random.below(64));
+    run(frames, all, options);
+  }
+}
+
 // With any one packet lost: no message that was not sent, no answer at the wrong request, and only
 // what the packet touches is not whole.
 TEST(HttpAssembly, ALostPacketNeverInventsOrShiftsAnything) {

@@ -14,6 +14,7 @@
 
 #include "gateway/core/random.hpp"
 #include "replay/content_coding.hpp"
+#include "replay/database.hpp"
 #include "replay/recording_writer.hpp"
 
 namespace gatedrill::replay {
@@ -151,6 +152,47 @@ TEST_F(RecordingTest, ConnectionsLossesAndLedgerComeBack) {
   EXPECT_THAT(recording->connections().value(), ElementsAre(closed));
   EXPECT_THAT(recording->losses().value(), ElementsAre(loss));
   EXPECT_THAT(recording->ledger().value(), testing::Contains(ledger[0]));
+}
+
+std::string columns_of(const std::string& path, const std::string& view) {
+  auto database = Database::open(path, Database::Mode::read);
+  auto rows = database->prepare("SELECT name FROM pragma_table_info('" + view + "')");
+  std::string names;
+  while (rows->step().value())
+    names += (names.empty() ? "" : ", ") + rows->text(0);
+  return names;
+}
+
+TEST_F(RecordingTest, TheViewsHaveTheColumnsOfTheContract) {
+  ASSERT_TRUE(write(path("t.db"), {exchange(5, "/", "b")}));
+  EXPECT_EQ(columns_of(path("t.db"), "exchanges"),
+            "id, at_ns, connection, client, server, protocol, method, host, target, "
+            "request_version, request_bytes, request_body_sha1, status, response_bytes, "
+            "response_body_sha1, latency_ms, request_complete, response_complete");
+  EXPECT_EQ(columns_of(path("t.db"), "connections"),
+            "connection, client, server, opened_ns, closed_ns, closed_by, how, exchanges, "
+            "idle_before_close_ms, gap_bytes");
+  EXPECT_EQ(columns_of(path("t.db"), "ledger"), "what, count, bytes, note");
+  EXPECT_EQ(columns_of(path("t.db"), "losses"), "at_ns, connection, direction, reason, bytes");
+}
+
+TEST_F(RecordingTest, BodiesAreHashedAfterDecoding) {
+  const auto hash_of = [&](const std::string& coding, const std::string& body) {
+    RecordedExchange one = exchange(5, "/", body);
+    one.response->fields = {{"Content-Encoding", coding}};
+    EXPECT_TRUE(write(path("t.db"), {one}));
+    auto database = Database::open(path("t.db"), Database::Mode::read);
+    auto rows = database->prepare("SELECT response_body_sha1 FROM exchanges");
+    EXPECT_TRUE(rows->step().value());
+    return rows->text(0);
+  };
+  constexpr const char* kSha1OfAbc = "a9993e364706816aba3e25717850c26c9cd0d89d";
+  for (const auto coding : {"", "gzip", "x-gzip", "deflate", "br", "zstd"}) {
+    EXPECT_EQ(hash_of(coding, *encode_content("abc", coding)), kSha1OfAbc) << coding;
+  }
+  EXPECT_EQ(hash_of("gzip", "abc"), kSha1OfAbc) << "what does not follow its coding, as it is";
+  EXPECT_EQ(hash_of("gzip", *encode_content("", "gzip")), "");
+  EXPECT_EQ(hash_of("", ""), "");
 }
 
 TEST_F(RecordingTest, AConnectionWithoutAnEndIsOpen) {
