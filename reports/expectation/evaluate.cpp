@@ -224,7 +224,7 @@ Figure Evaluation::count() {
   const std::string weight(weight_column(source_));
   if (sum(filter(source_), weight) == 0) return no_data("there were no requests then");
   const std::int64_t found = sum(filter(source_).where(expression_.conditions), weight);
-  return Figure{static_cast<double>(found), std::to_string(found), note_};
+  return Figure{static_cast<double>(found), count_text(found), note_};
 }
 
 Figure Evaluation::share() {
@@ -481,7 +481,7 @@ Figure Evaluation::missing() {
   const Filter which = filter(Source::sends).where(expression_.conditions);
   if (sum(which, "1") == 0) return no_data("nothing was to be sent then");
   const std::int64_t unanswered = sum(which, "status IS NULL OR done_ns IS NULL");
-  return Figure{static_cast<double>(unanswered), std::to_string(unanswered), ""};
+  return Figure{static_cast<double>(unanswered), count_text(unanswered), ""};
 }
 
 Figure Evaluation::sql() {

@@ -94,7 +94,10 @@ function lanesOf(run, gateway) {
     lanes.get(label).push({ from: from / 1000, until: (until ?? end) / 1000, color, title });
   };
   const about = (each) => each.gateway === "" || each.gateway === gateway.name;
+  // A fault that is a phase as well needs one lane only.
+  const faults = new Set(run.faults.filter(about).map((fault) => fault.name));
   for (const phase of run.phases.filter(about)) {
+    if (faults.has(phase.name)) continue;
     add(phase.name.replace(/[-_ ]?\d+$/, ""), phase.from_ms, phase.until_ms, "--phase",
         `phase ${phase.name}`);
   }
@@ -102,13 +105,17 @@ function lanesOf(run, gateway) {
     add(fault.name, fault.from_ms, fault.until_ms, "--fault",
         `fault ${fault.name} (${fault.kind}) at ${fault.target || "everything"}: ${fault.hits} hits`);
   }
-  const subjects = new Map();
+  const kinds = new Map();
   for (const transition of run.transitions.filter(about)) {
-    const key = `${transition.kind} ${transition.subject}`;
-    if (!subjects.has(key)) subjects.set(key, []);
-    subjects.get(key).push(transition);
+    if (!kinds.has(transition.kind)) kinds.set(transition.kind, new Map());
+    const subjects = kinds.get(transition.kind);
+    if (!subjects.has(transition.subject)) subjects.set(transition.subject, []);
+    subjects.get(transition.subject).push(transition);
   }
-  for (const [label, transitions] of subjects) {
+  const subjects = [...kinds].flatMap(([kind, all]) => [...all].map(([subject, transitions]) =>
+    ({ what: `${kind} ${subject}`, label: all.size > 3 ? `${kind} of ${all.size}` : `${kind} ${subject}`,
+       transitions })));
+  for (const { what, label, transitions } of subjects) {
     // The state before the first transition is the normal one.
     const normal = transitions[0].from_state;
     transitions.forEach((transition, index) => {
@@ -116,7 +123,7 @@ function lanesOf(run, gateway) {
       const color = /half|warn|degrad|slow/.test(transition.to_state) ? "--doubt" :
         /open|down|unhealthy|eject|fail/.test(transition.to_state) ? "--bad" : "--accent";
       add(label, transition.at_ms, transitions[index + 1]?.at_ms, color,
-          `${label}: ${transition.to_state} (${transition.reason})`);
+          `${what}: ${transition.to_state} (${transition.reason})`);
     });
   }
   return lanes;
