@@ -1,6 +1,7 @@
 #include "replay/capture/http_assembly.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace gatedrill::replay::capture {
@@ -121,6 +122,11 @@ struct HttpAssembly::Slot {
   UnixTime answer_end{};
   std::size_t bytes = 0;  // its share of the context's
 };
+
+// A whole request of which no answer has been seen; where none will come, it is done.
+bool HttpAssembly::unanswered(const Slot& slot) {
+  return slot.request_done && !slot.answer_begun;
+}
 
 HttpAssembly::HttpAssembly(const ConnectionStart& start, HttpContext& context)
     : start_(start),
@@ -247,7 +253,7 @@ void HttpAssembly::on_gap(Side from, std::uint64_t bytes, LossReason reason, Uni
   if (pipelined_) doubt_pairing(at);
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     Slot& waiting = *slot++;
-    if (waiting.answer_maybe_lost && waiting.request_done) emit(waiting);
+    if (waiting.answer_maybe_lost && unanswered(waiting)) emit(waiting);
   }
 }
 
@@ -267,7 +273,7 @@ void HttpAssembly::doubt_pairing(UnixTime at) {
   doubtful_ = true;
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     Slot& waiting = *slot++;
-    if (waiting.request_done && !waiting.answer_begun) emit(waiting);
+    if (unanswered(waiting)) emit(waiting);
   }
 }
 
@@ -283,7 +289,7 @@ http::Framing HttpAssembly::on_request(const http::RequestHead& head,
     Slot& waiting = *slot++;
     if (waiting.answer_begun) continue;
     // A client that goes on without pipelining has had its answer, even if the capture has not.
-    if (waiting.answer_maybe_lost && waiting.request_done) {
+    if (waiting.answer_maybe_lost && unanswered(waiting)) {
       emit(waiting);
     } else {
       pipelined_ = true;
@@ -403,7 +409,7 @@ void HttpAssembly::on_message_end(MessageKind kind, UnixTime at) {
   Slot* slot = std::exchange(requesting_, nullptr);
   if (slot == nullptr) return;
   slot->request_done = true;
-  if (slot->answer_done || doubtful_) {
+  if (slot->answer_done || (doubtful_ && unanswered(*slot))) {
     emit(*slot);
   } else if (may_switch_) {
     requests_.pause();
@@ -424,7 +430,7 @@ void HttpAssembly::on_message_cut(MessageKind kind,
     if (request) {
       slot->exchange.request->complete = false;
       slot->request_done = true;
-      if (slot->answer_done || doubtful_) emit(*slot);
+      if (slot->answer_done || (doubtful_ && unanswered(*slot))) emit(*slot);
     } else {
       slot->exchange.response->complete = false;
       slot->answer_done = true;
@@ -462,6 +468,7 @@ void HttpAssembly::lose(MessageKind kind, LossReason reason, std::uint64_t bytes
 }
 
 void HttpAssembly::emit(Slot& slot) {
+  assert(&slot != requesting_ && &slot != answering_);
   Ledger& ledger = context_.ledger;
   RecordedExchange& exchange = slot.exchange;
   exchange.connection = start_.connection;

@@ -83,6 +83,7 @@ class HttpAssembly final : public StreamReader, private MessageListener {
 
   MessageStream& stream(Side from) { return from == client_ ? requests_ : responses_; }
 
+  [[nodiscard]] static bool unanswered(const Slot& slot);
   Slot& slot_for_answer(UnixTime at);
   void keep_body(Slot& slot, MessageKind kind, std::string_view bytes);
   void become_tunnel(Slot& slot, UnixTime at);
