@@ -1,5 +1,6 @@
 #include "replay/capture/packet_source.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -23,6 +24,14 @@ struct ClosePcap {
 };
 
 using Pcap = std::unique_ptr<pcap_t, ClosePcap>;
+
+// A damaged file may name any time; what UnixTime cannot hold becomes its nearest.
+UnixTime time_of(const timeval& stamp, bool nanoseconds) {
+  constexpr std::int64_t kSecondsMax = 9'000'000'000;  // the year 2255
+  const std::int64_t seconds = std::clamp<std::int64_t>(stamp.tv_sec, 0, kSecondsMax);
+  const std::int64_t fraction = std::clamp<std::int64_t>(stamp.tv_usec, 0, 999'999'999);
+  return {seconds * 1'000'000'000 + fraction * (nanoseconds ? 1 : 1000)};
+}
 
 bool starts_with(const char* text, std::string_view prefix) {
   return std::string_view(text).starts_with(prefix);
@@ -174,8 +183,7 @@ Result<PacketSource::Next> PacketSource::next(Packet& packet) {
   if (code == 1) {
     const bool nanoseconds =
         pcap_get_tstamp_precision(state.pcap.get()) == PCAP_TSTAMP_PRECISION_NANO;
-    packet.at.ns = std::int64_t{header->ts.tv_sec} * 1'000'000'000 +
-                   std::int64_t{header->ts.tv_usec} * (nanoseconds ? 1 : 1000);
+    packet.at = time_of(header->ts, nanoseconds);
     packet.bytes = {reinterpret_cast<const char*>(bytes), header->caplen};
     packet.wire_bytes = header->len;
     return Next::packet;
