@@ -86,8 +86,8 @@ gateway::FileKind chaos_file_kind() {
     document->read(config);
     gateway::Checked checked;
     checked.problems = document->problems();
-    checked.summary = std::to_string(config.links.size()) + " links, " +
-                      std::to_string(config.faults.size()) + " faults";
+    checked.summary = "links: " + std::to_string(config.links.size()) +
+                      ", faults: " + std::to_string(config.faults.size());
     return checked;
   };
   return kind;

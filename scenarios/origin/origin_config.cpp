@@ -61,8 +61,8 @@ gateway::FileKind origin_file_kind() {
     document->read(file);
     gateway::Checked checked;
     checked.problems = document->problems();
-    checked.summary = std::to_string(file.world.origins.size()) + " origins, " +
-                      std::to_string(file.world.dependencies.size()) + " dependencies";
+    checked.summary = "origins: " + std::to_string(file.world.origins.size()) +
+                      ", dependencies: " + std::to_string(file.world.dependencies.size());
     return checked;
   };
   return kind;
