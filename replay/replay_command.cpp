@@ -75,8 +75,8 @@ Result<double> parse_speed(std::string_view text) {
   return speed;
 }
 
-Result<CopyTiming> parse_timing(const Options& options) {
-  CopyTiming timing;
+Result<loadgen::CopyTiming> parse_timing(const Options& options) {
+  loadgen::CopyTiming timing;
   if (!options.speed.empty()) {
     const auto speed = parse_speed(options.speed);
     if (!speed) return speed.error();
@@ -112,7 +112,7 @@ Result<ReplayRunOptions> run_options(const Options& options, bool terminal) {
 }
 
 Result<std::shared_ptr<const ReplayPlan>> read_plan(const std::string& path,
-                                                    const CopyTiming& timing) {
+                                                    const loadgen::CopyTiming& timing) {
   const auto recording = Recording::open(path);
   if (!recording) return recording.error();
   const auto exchanges = recording->read_all();

@@ -179,7 +179,7 @@ std::string count_by_reason(const std::vector<SkippedExchange>& skipped) {
   return text;
 }
 
-std::optional<Error> check(const CopyTiming& timing) {
+std::optional<Error> check(const loadgen::CopyTiming& timing) {
   if (!(timing.speed > 0)) return usage_error("the replay speed must be more than 0");
   if (timing.rate_per_second && !(*timing.rate_per_second > 0)) {
     return usage_error("the replay rate must be more than 0 requests a second");
@@ -213,7 +213,7 @@ std::string_view to_string(SkippedExchange::Reason reason) {
 }
 
 Result<std::shared_ptr<const ReplayPlan>> ReplayPlan::make(
-    const std::vector<RecordedExchange>& exchanges, CopyTiming timing) {
+    const std::vector<RecordedExchange>& exchanges, loadgen::CopyTiming timing) {
   if (const auto error = check(timing)) return *error;
 
   std::shared_ptr<ReplayPlan> plan{new ReplayPlan};
@@ -256,7 +256,7 @@ Result<std::shared_ptr<const ReplayPlan>> ReplayPlan::make(
 }
 
 double ReplayPlan::stretch() const {
-  return CopySchedule(offsets_, timing_).stretch();
+  return loadgen::CopySchedule(offsets_, timing_).stretch();
 }
 
 std::string ReplayPlan::describe() const {

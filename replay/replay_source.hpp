@@ -1,7 +1,8 @@
 // From a recording to the sends of a replay: what is sent, when, and on which connection. The live
 // driver and the simulation walk the same list, and every variant of a scenario gets the same one.
 //
-//   RecordedExchange ──plan──► ReplayRequest (once a recording) ──CopySchedule──► PlannedSend
+//   RecordedExchange ──plan──► ReplayRequest (once a recording) ──loadgen::CopySchedule──►
+//   PlannedSend
 //                     └─► SkippedExchange (cannot be replayed, with the reason)
 //
 // Pure: no clock, no I/O.
@@ -19,7 +20,7 @@
 #include "gateway/core/result.hpp"
 #include "gateway/core/time.hpp"
 #include "gateway/http/body_digest.hpp"
-#include "replay/copy_schedule.hpp"
+#include "loadgen/pace/copy_schedule.hpp"
 #include "replay/recording.hpp"
 
 namespace gatedrill::replay {
@@ -93,13 +94,13 @@ class ReplayPlan {
   // Fails (evidence) if no exchange can be replayed, naming why; (usage) if the timing makes no
   // sense.
   static Result<std::shared_ptr<const ReplayPlan>> make(
-      const std::vector<RecordedExchange>& exchanges, CopyTiming timing);
+      const std::vector<RecordedExchange>& exchanges, loadgen::CopyTiming timing);
 
   [[nodiscard]] const std::vector<ReplayRequest>& requests() const { return requests_; }
 
   [[nodiscard]] const std::vector<SkippedExchange>& skipped() const { return skipped_; }
 
-  [[nodiscard]] const CopyTiming& timing() const { return timing_; }
+  [[nodiscard]] const loadgen::CopyTiming& timing() const { return timing_; }
 
   // From the first to the last replayable request, as recorded.
   [[nodiscard]] Duration span() const { return requests_.back().offset; }
@@ -116,7 +117,7 @@ class ReplayPlan {
   friend class ReplaySource;
   ReplayPlan() = default;
 
-  CopyTiming timing_;
+  loadgen::CopyTiming timing_;
   std::vector<ReplayRequest> requests_;  // in the order of their time
   std::vector<Duration> offsets_;
   std::vector<SkippedExchange> skipped_;
@@ -132,7 +133,7 @@ class ReplaySource {
 
  private:
   std::shared_ptr<const ReplayPlan> plan_;
-  CopySchedule schedule_;
+  loadgen::CopySchedule schedule_;
 };
 
 // The request line and all fields of a send as HTTP/1.1 bytes, with the empty line.

@@ -39,8 +39,8 @@ int run(const RunOptions& options) {
 
 void add_run_command(CLI::App& app, int& exit_status) {
   auto arguments = std::make_shared<RunArguments>();
-  CLI::App* command = app.add_subcommand(
-      "run", "Play a scenario against every variant and judge its expectations");
+  CLI::App* command =
+      app.add_subcommand("run", "Play a scenario against every variant and judge its expectations");
   command->footer(
       "Leaves DIR/run.db, DIR/report.html and DIR/junit.xml. Exit status: 0 every expectation\n"
       "held, 1 one did not, 2 wrong usage or file, 3 something outside failed, 4 no valid\n"
@@ -67,8 +67,7 @@ void add_run_command(CLI::App& app, int& exit_status) {
     RunOptions options = arguments->options;
     if (seed->count() > 0) options.seed = arguments->seed;
     if (durations->count() > 0) {
-      options.durations =
-          arguments->durations == "live" ? Durations::live : Durations::incident;
+      options.durations = arguments->durations == "live" ? Durations::live : Durations::incident;
     }
     exit_status = run(options);
   });

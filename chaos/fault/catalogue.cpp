@@ -26,9 +26,13 @@ FaultPointer read_latency(YamlReader& reader) {
   return std::make_shared<Latency>(settings);
 }
 
-FaultPointer read_refuse(YamlReader& /*reader*/) { return std::make_shared<Refuse>(); }
+FaultPointer read_refuse(YamlReader& /*reader*/) {
+  return std::make_shared<Refuse>();
+}
 
-FaultPointer read_reset_all(YamlReader& /*reader*/) { return std::make_shared<ResetAll>(); }
+FaultPointer read_reset_all(YamlReader& /*reader*/) {
+  return std::make_shared<ResetAll>();
+}
 
 FaultPointer read_reset_idle(YamlReader& reader) {
   Duration after{0};
@@ -51,8 +55,7 @@ FaultPointer read_reset_on_request(YamlReader& reader) {
 
 FaultPointer read_response_header(YamlReader& reader) {
   std::size_t bytes = 0;
-  reader.required("bytes", gateway::as_size(bytes),
-                  gateway::at_least(ResponseHeader::kBytesMin));
+  reader.required("bytes", gateway::as_size(bytes), gateway::at_least(ResponseHeader::kBytesMin));
   return bytes < ResponseHeader::kBytesMin ? nullptr : std::make_shared<ResponseHeader>(bytes);
 }
 
@@ -87,7 +90,8 @@ void read_fault(YamlReader& reader, FaultPointer& fault) {
   std::size_t row = kCatalogue.size();
   reader.required("kind", [&](YamlReader& kind) {
     std::vector<std::string> kinds;
-    for (const Row& each : kCatalogue) kinds.emplace_back(each.kind);
+    for (const Row& each : kCatalogue)
+      kinds.emplace_back(each.kind);
     row = kind.choice(kinds).value_or(kCatalogue.size());
   });
   if (row < kCatalogue.size()) fault = kCatalogue[row].read(reader);

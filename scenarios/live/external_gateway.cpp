@@ -24,11 +24,14 @@ namespace {
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd) : fd_(fd) {}
+
   FileDescriptor(const FileDescriptor&) = delete;
   FileDescriptor& operator=(const FileDescriptor&) = delete;
+
   ~FileDescriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
+
   [[nodiscard]] int get() const { return fd_; }
 
  private:
@@ -74,7 +77,8 @@ std::string last_lines(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   std::string all = text.str();
-  while (!all.empty() && all.back() == '\n') all.pop_back();
+  while (!all.empty() && all.back() == '\n')
+    all.pop_back();
   constexpr std::size_t kShown = 600;
   return all.size() > kShown ? all.substr(all.size() - kShown) : all;
 }
@@ -202,7 +206,9 @@ ExternalGateway& ExternalGateway::operator=(ExternalGateway&& other) noexcept {
   return *this;
 }
 
-ExternalGateway::~ExternalGateway() { stop(); }
+ExternalGateway::~ExternalGateway() {
+  stop();
+}
 
 bool ExternalGateway::alive() {
   if (pid_ < 0) return false;

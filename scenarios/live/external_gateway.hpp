@@ -51,7 +51,9 @@ class ExternalGateway {
   ~ExternalGateway();
 
   [[nodiscard]] std::uint16_t port() const { return port_; }
+
   [[nodiscard]] pid_t pid() const { return pid_; }
+
   // Whether it still runs.
   [[nodiscard]] bool alive();
   void stop();

@@ -150,20 +150,21 @@ Result<void> play_live(const LivePlay& play) {
   clock.restart();
   play.store->set_run("started_at_unix_ms", clock.unix_time(TimePoint{}).ns / 1'000'000);
   watch.start([&worlds] {
-    for (const auto& world : worlds) world->stop();
+    for (const auto& world : worlds)
+      world->stop();
   });
   std::vector<std::thread> threads;
   for (const auto& world : worlds) {
     LiveWorld* player = world.get();
     threads.emplace_back([player] { player->run(); });
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads)
+    thread.join();
   watch.stop();
   if (watch.interrupted()) {
-    play.store->invalidate("interrupted after " +
-                           std::to_string(clock.now().time_since_epoch() /
-                                          std::chrono::seconds{1}) +
-                           " s");
+    play.store->invalidate(
+        "interrupted after " +
+        std::to_string(clock.now().time_since_epoch() / std::chrono::seconds{1}) + " s");
   }
   for (std::size_t i = 0; i < worlds.size(); ++i) {
     record_figures(scenario.variants[i].name, *worlds[i], *play.store);

@@ -93,8 +93,8 @@ Result<void> LiveWorld::State::make_instance(const std::string& origin,
   settings.origin = std::move(config);
   settings.gateway = name;
   Instance instance;
-  instance.origin = std::make_unique<LiveOrigin>(context, *order.clock, std::move(settings), shared,
-                                                 *order.sink);
+  instance.origin =
+      std::make_unique<LiveOrigin>(context, *order.clock, std::move(settings), shared, *order.sink);
   instance.link = std::make_unique<chaos::LiveLink>(context, *order.clock, std::move(link), *faults,
                                                     *order.sink);
   if (const auto started = instance.origin->start(); !started) return started.error();
@@ -222,7 +222,9 @@ void LiveWorld::stop() {
   asio::post(state_->context, [this] { state_->clients->stop(); });
 }
 
-const replay::ReplayFigures& LiveWorld::figures() const { return state_->clients->figures(); }
+const replay::ReplayFigures& LiveWorld::figures() const {
+  return state_->clients->figures();
+}
 
 std::string LiveWorld::invalid_reason() const {
   if (!state_->external_died.empty()) return state_->external_died;

@@ -23,7 +23,8 @@ std::uint32_t open_files(const std::string& process) {
   std::error_code error;
   std::uint32_t count = 0;
   std::filesystem::directory_iterator files("/proc/" + process + "/fd", error);
-  for (; !error && files != std::filesystem::directory_iterator{}; files.increment(error)) ++count;
+  for (; !error && files != std::filesystem::directory_iterator{}; files.increment(error))
+    ++count;
   return count;
 }
 
@@ -46,7 +47,8 @@ std::optional<ProcessTimes> read_times(const std::string& process) {
   pid_t parent = 0;
   ProcessTimes times;
   fields >> state >> parent >> times.group;
-  for (int i = 0; i < 8; ++i) fields >> skipped;
+  for (int i = 0; i < 8; ++i)
+    fields >> skipped;
   std::int64_t user = 0;
   std::int64_t kernel = 0;
   if (!(fields >> user >> kernel)) return std::nullopt;
@@ -75,8 +77,7 @@ std::optional<ResourceSample> sample_group(pid_t group) {
   bool found = false;
   std::error_code error;
   std::filesystem::directory_iterator processes("/proc", error);
-  for (; !error && processes != std::filesystem::directory_iterator{};
-       processes.increment(error)) {
+  for (; !error && processes != std::filesystem::directory_iterator{}; processes.increment(error)) {
     const std::string process = processes->path().filename().string();
     if (process.find_first_not_of("0123456789") != std::string::npos) continue;
     const auto times = read_times(process);

@@ -23,7 +23,9 @@ Result<void> make_directory(const std::string& path) {
   return {};
 }
 
-void describe(const Scenario& scenario, const RunOptions& options, const Traffic& traffic,
+void describe(const Scenario& scenario,
+              const RunOptions& options,
+              const Traffic& traffic,
               reports::EventStore& store) {
   store.set_run("name", scenario.name);
   store.set_run("title", scenario.title);
@@ -32,8 +34,7 @@ void describe(const Scenario& scenario, const RunOptions& options, const Traffic
   store.set_run("simulated", options.simulate ? 1 : 0);
   store.set_run("duration_ms", to_ms(scenario.duration));
   store.set_run("scenario", std::filesystem::path(options.scenario).filename().string());
-  store.set_run("recording",
-                std::filesystem::path(scenario.traffic.recording).filename().string());
+  store.set_run("recording", std::filesystem::path(scenario.traffic.recording).filename().string());
   if (scenario.traffic.rate) store.set_run("rate", gateway::to_text(*scenario.traffic.rate));
   store.set_run("traffic", traffic.plan->describe());
   std::string variants;

@@ -19,7 +19,7 @@
 namespace gatedrill::scenarios {
 
 struct RunOptions {
-  std::string scenario;       // the file
+  std::string scenario;           // the file
   std::string out = "drill-out";  // a directory; made if it is missing
   bool simulate = false;
   std::optional<Durations> durations;  // default: live for a live play, incident for a simulation

@@ -43,6 +43,7 @@ class EventQueue {
     std::uint64_t number;
     Action action;
   };
+
   struct Later {
     bool operator()(const Entry& a, const Entry& b) const {
       return a.time != b.time ? a.time > b.time : a.number > b.number;

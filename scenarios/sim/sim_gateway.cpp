@@ -35,7 +35,8 @@ SimGateway::SimGateway(const gateway::GatewayConfig& config,
   for (std::size_t u = 0; u < links.size(); ++u) {
     Upstream& upstream = upstreams_.emplace_back();
     upstream.policy = std::make_unique<gateway::Upstream>(config.upstreams[u], random);
-    upstream.pools = std::make_unique<gateway::UpstreamPools>(config.upstreams[u], next_connection_);
+    upstream.pools =
+        std::make_unique<gateway::UpstreamPools>(config.upstreams[u], next_connection_);
     upstream.links = std::move(links[u]);
     upstream.expiry = std::make_unique<Wakeup>(
         queue_,
@@ -102,7 +103,13 @@ std::uint64_t SimGateway::receive(const Arrival& arrival, Ended ended) {
   const std::size_t upstream = route_upstreams_[*route];
   const auto [made, inserted] = active_.emplace(
       number, Active{gateway::Exchange(routes_[*route], *upstreams_[upstream].pools, request),
-                     arrival.request, std::move(ended), upstream, 0, 0, 0, {}});
+                     arrival.request,
+                     std::move(ended),
+                     upstream,
+                     0,
+                     0,
+                     0,
+                     {}});
   assert(inserted);
   take(number, made->second.exchange.start(queue_.now()));
   return number;
@@ -180,8 +187,7 @@ void SimGateway::arm_deadline(std::uint64_t number, Active& active) {
 void SimGateway::on_answered(std::uint64_t connection, const SimAnswer& answer) {
   if (probing_.contains(connection)) {
     const bool success = answer.status / 100 == 2;
-    end_probe(connection, success,
-              success ? "ok" : "status " + std::to_string(answer.status));
+    end_probe(connection, success, success ? "ok" : "status " + std::to_string(answer.status));
     return;
   }
   const auto busy = busy_.find(connection);
@@ -241,7 +247,8 @@ void SimGateway::settle(std::size_t index) {
   for (const Transition& transition : upstream.policy->take_transitions()) {
     sink_.publish({name_, transition});
   }
-  // A connection that goes idle later is hardly ever due earlier; one that is, is not reused either.
+  // A connection that goes idle later is hardly ever due earlier; one that is, is not reused
+  // either.
   if (!upstream.expiry->armed()) upstream.expiry->arm();
 }
 

@@ -12,7 +12,8 @@ SimLink::SimLink(const Parts& parts,
       model_(std::move(settings), faults),
       origin_(std::move(origin)),
       origin_wakeup_(
-          *parts.queue, [this] { return origin_.next_wakeup(); },
+          *parts.queue,
+          [this] { return origin_.next_wakeup(); },
           [this] {
             origin_.wake(parts_.queue->now());
             take_origin_steps();
@@ -97,8 +98,7 @@ void SimLink::close(std::uint64_t id) {
   Connection& connection = found->second;
   connection.open_at_gateway = false;
   const TimePoint now = parts_.queue->now();
-  const Duration delay =
-      model_.close_delay(now, chaos::Direction::to_origin, connection.number);
+  const Duration delay = model_.close_delay(now, chaos::Direction::to_origin, connection.number);
   parts_.queue->at(connection.to_origin.at(now + delay), [this, id] {
     const auto closing = connections_.find(id);
     if (closing == connections_.end()) return;
@@ -117,7 +117,8 @@ void SimLink::stop(const StopOrder& order) {
 }
 
 void SimLink::take_origin_steps() {
-  for (const OriginStep& step : origin_.take_steps()) take(step);
+  for (const OriginStep& step : origin_.take_steps())
+    take(step);
   origin_wakeup_.arm();
 }
 
@@ -129,8 +130,8 @@ void SimLink::take(const OriginStep& step) {
     const SimRequest& request = begun.mapped();
     Execution execution;
     execution.request_id = request.request_id;
-    execution.business_key = request.business_key.empty() ? request.request_id.view()
-                                                          : request.business_key;
+    execution.business_key =
+        request.business_key.empty() ? request.request_id.view() : request.business_key;
     execution.endpoint = intern(origin_.name());
     execution.method = request.method_name;
     execution.path = request.path_name;
@@ -166,9 +167,8 @@ void SimLink::answer(TimePoint at, const SendAnswer& step) {
   answer.status = step.status;
   answer.close = step.close;
   if (step.source == SendAnswer::Source::service) {
-    answer.answer =
-        &parts_.answers->choose(connection.request.method, connection.request.target,
-                                connection.request.exchange, *parts_.turns);
+    answer.answer = &parts_.answers->choose(connection.request.method, connection.request.target,
+                                            connection.request.exchange, *parts_.turns);
     answer.status = answer.answer->status;
   }
   const std::uint64_t id = step.connection;
@@ -218,9 +218,9 @@ void SimLink::watch_resets(std::uint64_t id) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   const Connection& connection = found->second;
-  const auto idle_since =
-      connection.busy || connection.ordinal == 0 ? std::nullopt
-                                                 : std::optional<TimePoint>{connection.idle_since};
+  const auto idle_since = connection.busy || connection.ordinal == 0
+                              ? std::nullopt
+                              : std::optional<TimePoint>{connection.idle_since};
   const auto due = model_.reset_due(parts_.queue->now(), connection.number, idle_since);
   if (!due) return;
   const std::uint32_t ordinal = connection.ordinal;
@@ -245,6 +245,7 @@ void SimLink::publish_hits(const Connection& connection, const chaos::RequestVer
     hit.fault = planned.fault;
     hit.target = model_.target();
     hit.request_id = connection.request.request_id;
+    hit.attempt = static_cast<std::uint8_t>(verdict.attempt);
     hit.planned = planned.planned;
     hit.observed = "as planned (simulated)";
     parts_.sink->publish({parts_.gateway, hit});

@@ -49,7 +49,7 @@ class SimLink {
     EventSink* sink = nullptr;
     NameId gateway;
     const AnswerBook* answers = nullptr;
-    AnswerBook::Turns* turns = nullptr;             // of the variant
+    AnswerBook::Turns* turns = nullptr;               // of the variant
     chaos::Sightings* attempts_at_origins = nullptr;  // of the variant
   };
 

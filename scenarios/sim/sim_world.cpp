@@ -22,7 +22,8 @@ class SimWorld {
         plan_(std::move(plan)),
         faults_(plan_),
         dependencies_(make_dependencies(world_, order.seed)) {
-    for (const auto& [origin, spec] : world_.origins) make_links(origin, spec);
+    for (const auto& [origin, spec] : world_.origins)
+      make_links(origin, spec);
     gateway_ = std::make_unique<SimGateway>(world_.gateway, name_, Random(order.seed), queue_,
                                             *order.sink, links_by_upstream());
     client_ = std::make_unique<SimClient>(queue_, *order.sink, name_, *gateway_);

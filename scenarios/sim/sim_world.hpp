@@ -21,8 +21,8 @@ struct SimOrder {
   EventSink* sink = nullptr;
 };
 
-// Fails (usage) if the faults make no sense, (evidence) if one cannot be simulated or the gateway is
-// an external one.
+// Fails (usage) if the faults make no sense, (evidence) if one cannot be simulated or the gateway
+// is an external one.
 Result<void> simulate(const SimOrder& order);
 
 }  // namespace gatedrill::scenarios

@@ -24,7 +24,8 @@ Dependencies make_dependencies(const World& world, std::uint64_t seed) {
   Dependencies made;
   for (const auto& [name, spec] : world.dependencies) {
     std::vector<Dependency::Mode> modes{{kNormal, spec.latency}};
-    for (const auto& [state, latency] : spec.states) modes.push_back({state, latency});
+    for (const auto& [state, latency] : spec.states)
+      modes.push_back({state, latency});
     made[name] = std::make_unique<Dependency>(name, std::move(modes), seed);
   }
   return made;

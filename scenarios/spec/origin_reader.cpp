@@ -39,7 +39,8 @@ void read_health(YamlReader& reader, OriginSpec& spec) {
     calls.each_item([&](YamlReader& item) {
       read_yaml(item, gateway::refers_to("dependency", spec.health_calls.emplace_back()));
     });
-    if (spec.health_calls.size() > 1) calls.problem("a health endpoint calls one dependency at most");
+    if (spec.health_calls.size() > 1)
+      calls.problem("a health endpoint calls one dependency at most");
   });
   reader.optional("flaps", [&](YamlReader& flaps) {
     flaps.each_item([&](YamlReader& item) {
@@ -73,8 +74,7 @@ void read_dependency(YamlReader& reader, DependencySpec& spec) {
 }
 
 void read_origin(YamlReader& reader, OriginSpec& spec) {
-  reader.optional("instances", spec.instances,
-                  gateway::between(std::size_t{1}, std::size_t{256}));
+  reader.optional("instances", spec.instances, gateway::between(std::size_t{1}, std::size_t{256}));
   reader.optional("answers", [&](YamlReader& answers) { read_answers(answers, spec.answers); });
   reader.optional("latency", spec.latency);
   reader.optional("versions", [&](YamlReader& versions) {
@@ -85,8 +85,8 @@ void read_origin(YamlReader& reader, OriginSpec& spec) {
   reader.optional("keep_alive", spec.keep_alive);
   reader.optional("requests_per_connection", spec.requests_per_connection_max);
   reader.optional("health", [&](YamlReader& health) { read_health(health, spec); });
-  reader.optional("stop", gateway::one_of(spec.stop.style,
-                                          {StopStyle::graceful, StopStyle::abrupt}));
+  reader.optional("stop",
+                  gateway::one_of(spec.stop.style, {StopStyle::graceful, StopStyle::abrupt}));
   reader.optional("removal_wait", spec.stop.removal_wait);
   reader.optional("drain_max", spec.stop.drain_max);
   reader.optional("start_time", spec.stop.start_time);

@@ -15,7 +15,8 @@ TimePoint end_of(const TimelineEntry& entry, const World& world, Duration run) {
 
 std::vector<std::string> instance_names(const std::string& origin, std::size_t instances) {
   std::vector<std::string> names;
-  for (std::size_t i = 1; i <= instances; ++i) names.push_back(origin + "-" + std::to_string(i));
+  for (std::size_t i = 1; i <= instances; ++i)
+    names.push_back(origin + "-" + std::to_string(i));
   return names;
 }
 

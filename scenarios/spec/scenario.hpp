@@ -19,8 +19,8 @@
 namespace gatedrill::scenarios {
 
 struct TrafficSpec {
-  std::string recording;               // a traffic.db, or a capture (pcap, pcapng)
-  std::optional<gateway::Rate> rate;   // none: as recorded, once
+  std::string recording;              // a traffic.db, or a capture (pcap, pcapng)
+  std::optional<gateway::Rate> rate;  // none: as recorded, once
 };
 
 struct DependencySpec {
@@ -128,6 +128,7 @@ struct Scenario {
   std::vector<Variant> variants;
   std::vector<Phase> phases;
   std::vector<ExpectationSpec> expectations;
+
   // What the section `live` replaced: path, the incident's value, the live one. Empty if the
   // incident's durations are played.
   struct Mapping {
@@ -135,6 +136,7 @@ struct Scenario {
     std::string incident;
     std::string live;
   };
+
   std::vector<Mapping> live_mapping;
 };
 

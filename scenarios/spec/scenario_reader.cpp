@@ -120,7 +120,8 @@ void read_timeline_entry(YamlReader& reader, TimelineEntry& entry) {
     entry.action = action;
   } else if (kind == "fault") {
     FaultAction action;
-    reader.required(kind, [&](YamlReader& fault) { chaos::read_placed_fault(fault, action.fault); });
+    reader.required(kind,
+                    [&](YamlReader& fault) { chaos::read_placed_fault(fault, action.fault); });
     entry.action = std::move(action);
   }
   reader.optional("name", entry.name);
@@ -164,9 +165,8 @@ void read_world(YamlReader& reader, World& world) {
     reader.required("gateway", world.gateway);
   }
   reader.optional("timeline", [&](YamlReader& timeline) {
-    timeline.each_item([&](YamlReader& item) {
-      read_timeline_entry(item, world.timeline.emplace_back());
-    });
+    timeline.each_item(
+        [&](YamlReader& item) { read_timeline_entry(item, world.timeline.emplace_back()); });
   });
 }
 
@@ -305,7 +305,8 @@ Result<ScenarioFile> read_scenario(const std::string& path,
     if (variants.entries.empty()) {
       reader.problem("needs a mapping `variants` with at least one variant, such as as_was: {}");
     }
-    for (const YamlEntry& variant : variants.entries) reader.defines("variant", variant.key);
+    for (const YamlEntry& variant : variants.entries)
+      reader.defines("variant", variant.key);
     reader.required("name", scenario.name, gateway::not_empty);
     reader.optional("title", scenario.title);
     reader.optional("seed", scenario.seed);
@@ -323,8 +324,7 @@ Result<ScenarioFile> read_scenario(const std::string& path,
   file.problems.insert(file.problems.end(), found.begin(), found.end());
   if (has_world) {
     for (const YamlEntry& variant : variants.entries) {
-      scenario.variants.push_back(
-          {variant.key, read_variant(world, variant.value, file.problems)});
+      scenario.variants.push_back({variant.key, read_variant(world, variant.value, file.problems)});
     }
   }
   if (scenario.title.empty()) scenario.title = scenario.name;

@@ -25,16 +25,21 @@ class TemporaryFolder {
     }
     return TemporaryFolder(path);
   }
+
   TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+
   TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+
   ~TemporaryFolder() {
     std::error_code ignored;
     if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
   }
+
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
   explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+
   std::string path_;
 };
 
@@ -52,8 +57,8 @@ Result<std::vector<replay::RecordedExchange>> read_recording(const std::string& 
   return recording->read_all();
 }
 
-// Through a recording of its own, so that a capture is the same traffic whether it is recorded first
-// or not (what is secret is replaced in both).
+// Through a recording of its own, so that a capture is the same traffic whether it is recorded
+// first or not (what is secret is replaced in both).
 Result<std::vector<replay::RecordedExchange>> read_capture(const std::string& path) {
   auto folder = TemporaryFolder::make();
   if (!folder) return folder.error();
@@ -82,7 +87,7 @@ Result<Traffic> load_traffic(const TrafficSpec& spec, Duration duration) {
   auto exchanges =
       is_sqlite(spec.recording) ? read_recording(spec.recording) : read_capture(spec.recording);
   if (!exchanges) return exchanges.error();
-  replay::CopyTiming timing;
+  loadgen::CopyTiming timing;
   timing.duration = duration;
   if (spec.rate) timing.rate_per_second = spec.rate->per_second();
   Traffic traffic;
@@ -106,7 +111,8 @@ AnswerBooks make_answer_books(const Scenario& scenario, const Traffic& traffic) 
       }
       if (!recorded) {
         recorded = std::make_shared<AnswerBook>();
-        for (const replay::RecordedExchange& exchange : traffic.exchanges) recorded->add(exchange);
+        for (const replay::RecordedExchange& exchange : traffic.exchanges)
+          recorded->add(exchange);
       }
       books[name] = recorded;
     }

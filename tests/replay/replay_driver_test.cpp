@@ -56,7 +56,7 @@ class ReplayDriverTest : public ::testing::Test {
   // Plays the exchanges to the end.
   void play(const std::vector<RecordedExchange>& exchanges,
             const ReplayDriverConfig& config,
-            CopyTiming timing = {}) {
+            loadgen::CopyTiming timing = {}) {
     start(exchanges, config, timing);
     context_.run();
     EXPECT_TRUE(done_);
@@ -67,7 +67,7 @@ class ReplayDriverTest : public ::testing::Test {
 
   void start(const std::vector<RecordedExchange>& exchanges,
              const ReplayDriverConfig& config,
-             CopyTiming timing = {}) {
+             loadgen::CopyTiming timing = {}) {
     auto plan = ReplayPlan::make(exchanges, timing);
     ASSERT_TRUE(plan);
     driver_.emplace(context_, clock_, sink_, config);

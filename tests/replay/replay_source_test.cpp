@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 std::shared_ptr<const ReplayPlan> plan_of(const std::vector<RecordedExchange>& exchanges,
-                                          CopyTiming timing = {}) {
+                                          loadgen::CopyTiming timing = {}) {
   auto plan = ReplayPlan::make(exchanges, timing);
   EXPECT_TRUE(plan) << plan.error().message;
   return *plan;

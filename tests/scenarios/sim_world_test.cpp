@@ -90,7 +90,7 @@ struct Play {
 
   void run() {
     const auto exchanges = recording(400);
-    replay::CopyTiming timing;
+    loadgen::CopyTiming timing;
     timing.rate_per_second = rate;
     timing.duration = duration;
     auto plan = replay::ReplayPlan::make(exchanges, timing);

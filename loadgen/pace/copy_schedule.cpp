@@ -1,11 +1,11 @@
-#include "replay/copy_schedule.hpp"
+#include "loadgen/pace/copy_schedule.hpp"
 
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <tuple>
 
-namespace gatedrill::replay {
+namespace gatedrill::loadgen {
 
 bool CopySchedule::Later::operator()(const Due& a, const Due& b) const {
   return std::tie(a.at, a.copy, a.request) > std::tie(b.at, b.copy, b.request);
@@ -76,4 +76,4 @@ std::optional<CopySchedule::Due> CopySchedule::next() {
   return due;
 }
 
-}  // namespace gatedrill::replay
+}  // namespace gatedrill::loadgen

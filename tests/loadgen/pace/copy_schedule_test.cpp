@@ -1,11 +1,11 @@
-#include "replay/copy_schedule.hpp"
+#include "loadgen/pace/copy_schedule.hpp"
 
 #include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gatedrill::replay {
+namespace gatedrill::loadgen {
 namespace {
 
 using ::testing::ElementsAre;
@@ -142,4 +142,4 @@ TEST(CopySchedule, IsTheSameEachTime) {
 }
 
 }  // namespace
-}  // namespace gatedrill::replay
+}  // namespace gatedrill::loadgen

@@ -23,7 +23,7 @@
 
 #include "gateway/core/time.hpp"
 
-namespace gatedrill::replay {
+namespace gatedrill::loadgen {
 
 struct CopyTiming {
   double speed = 1;  // offsets are divided by it; > 0
@@ -68,4 +68,4 @@ class CopySchedule {
   std::priority_queue<Due, std::vector<Due>, Later> upcoming_;
 };
 
-}  // namespace gatedrill::replay
+}  // namespace gatedrill::loadgen
