@@ -30,8 +30,14 @@ int run(int argc, char** argv) {
   gatedrill::reports::SinkFailures sink_failures;
   const auto sinks =
       gatedrill::reports::sink_factory(sink_failures, std::string(gatedrill::kVersion));
+  const auto sampling_sinks = [&](const std::string& path, std::uint32_t keep_one_ok_in) {
+    gatedrill::reports::RowQueue::Config queue;
+    queue.keep_one_ok_in = keep_one_ok_in;
+    return gatedrill::reports::sink_factory(sink_failures, std::string(gatedrill::kVersion),
+                                            queue)(path);
+  };
   gatedrill::scenarios::add_run_command(app, exit_status);
-  gatedrill::gateway::add_gateway_command(app, sinks, exit_status);
+  gatedrill::gateway::add_gateway_command(app, sampling_sinks, exit_status);
   gatedrill::replay::add_capture_command(app, exit_status);
   gatedrill::replay::add_traffic_command(app, exit_status);
   gatedrill::replay::add_replay_command(app, sinks, exit_status);

@@ -1,11 +1,13 @@
-// The coroutine type of the data plane: lazy, owned by whoever awaits it, without allocation or
-// queueing of its own beyond its frame. Where it waits, it hands its handle to an object that
-// resumes it (proxy/session), so that what it waits for may end in any order.
+// The coroutine type of the data plane: lazy, owned by whoever awaits it, without queueing of its
+// own. Frames are reused, so that a request allocates nothing once its thread is warm. Where it
+// waits, it hands its handle to an object that resumes it (proxy/session), so that what it waits
+// for may end in any order.
 //
 // Errors are values here: an exception that leaves a task ends the program.
 #pragma once
 
 #include <coroutine>
+#include <cstddef>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -17,8 +19,16 @@ class [[nodiscard]] Task;
 
 namespace detail {
 
+// Memory for frames: what a thread gives back it takes again.
+void* take_frame(std::size_t size);
+void give_frame(void* frame, std::size_t size) noexcept;
+
 class TaskPromiseBase {
  public:
+  void* operator new(std::size_t size) { return take_frame(size); }
+
+  void operator delete(void* frame, std::size_t size) noexcept { give_frame(frame, size); }
+
   struct FinalAwaiter {
     [[nodiscard]] bool await_ready() const noexcept { return false; }
 

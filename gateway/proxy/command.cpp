@@ -33,13 +33,15 @@ void drain_on_signal(asio::signal_set& signals, GatewayServer& server, asio::io_
   });
 }
 
-Result<void> serve(const GatewayConfig& config, const std::string& out, const SinkFactory& sinks) {
+Result<void> serve(const GatewayConfig& config,
+                   const std::string& out,
+                   const SamplingSinkFactory& sinks) {
   std::unique_ptr<EventSink> sink = std::make_unique<NullSink>();
   const SteadyClock clock;
   asio::io_context context(1);
   {
     if (!out.empty()) {
-      auto opened = sinks(out);
+      auto opened = sinks(out, config.sample_ok);
       if (!opened) return opened.error();
       sink = std::move(*opened);
     }
@@ -47,6 +49,11 @@ Result<void> serve(const GatewayConfig& config, const std::string& out, const Si
     if (auto started = server.start(); !started) return started;
     asio::signal_set signals(context, SIGINT, SIGTERM);
     drain_on_signal(signals, server, context);
+    if (!out.empty() && config.sample_ok > 1) {
+      std::cerr << "gatedrill gateway: " << out
+                << " counts every request and keeps the rows of one ok request in "
+                << config.sample_ok << " (sample_ok: 1 keeps all)\n";
+    }
     for (const std::string& address : server.addresses()) {
       std::cerr << "gatedrill gateway: listening on " << address << "\n";
     }
@@ -55,7 +62,7 @@ Result<void> serve(const GatewayConfig& config, const std::string& out, const Si
   return {};
 }
 
-Result<void> run(const Options& options, const SinkFactory& sinks) {
+Result<void> run(const Options& options, const SamplingSinkFactory& sinks) {
   auto config = load_gateway_config(options.config, options.assignments);
   if (!config) return config.error();
   if (!options.which_route.empty()) {
@@ -70,7 +77,7 @@ Result<void> run(const Options& options, const SinkFactory& sinks) {
 
 }  // namespace
 
-void add_gateway_command(CLI::App& app, SinkFactory sinks, int& exit_status) {
+void add_gateway_command(CLI::App& app, SamplingSinkFactory sinks, int& exit_status) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("gateway", "the gateway alone, as one would deploy it");
   command->add_option("-c,--config", options->config, "gateway.yaml")->required();

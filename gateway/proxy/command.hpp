@@ -1,6 +1,7 @@
 // `gatedrill gateway`: the gateway alone, as one would deploy it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,10 +15,12 @@ class App;
 
 namespace gatedrill::gateway {
 
-using SinkFactory = std::function<Result<std::unique_ptr<EventSink>>(const std::string& path)>;
+// One of `keep_one_ok_in` ok requests keeps its rows.
+using SamplingSinkFactory = std::function<Result<std::unique_ptr<EventSink>>(
+    const std::string& path, std::uint32_t keep_one_ok_in)>;
 
 // `sinks` opens run.db for -o. exit_status: 0 stopped by a signal, 2 a wrong configuration, 3 a
 // port in use and the like.
-void add_gateway_command(CLI::App& app, SinkFactory sinks, int& exit_status);
+void add_gateway_command(CLI::App& app, SamplingSinkFactory sinks, int& exit_status);
 
 }  // namespace gatedrill::gateway

@@ -62,7 +62,7 @@ TEST(GatewayConfig, ReadsEverySetting) {
 name: front
 listen: ['[::1]:0', 'localhost:80']
 cause_header: true
-sample_ok: 100
+sample_ok: 50
 response: {max_header: 1KiB, max_header_line: 2KiB, max_header_fields: 3}
 drain_timeout: 20s
 replay_buffer: 16KiB
@@ -103,7 +103,7 @@ routes:
   EXPECT_EQ(config.name, "front");
   EXPECT_THAT(config.listen, ElementsAre("[::1]:0", "localhost:80"));
   EXPECT_TRUE(config.cause_header);
-  EXPECT_EQ(config.sample_ok, 100U);
+  EXPECT_EQ(config.sample_ok, 50U);
   EXPECT_EQ(config.response_head.head_bytes, 1024U);
   EXPECT_EQ(config.response_head.line_bytes, 2048U);
   EXPECT_EQ(config.response_head.fields, 3U);

@@ -368,7 +368,8 @@ TEST_F(ProxyCauses, AnUpstreamThatAnswersBeforeItResetsIsHeard) {
   });
   gateway::GatewayConfig config = config_of({origin.port()});
   RunningGateway gateway(config);
-  EXPECT_THAT(ask(gateway, post("/", std::string(300'000, 'x'))), StartsWith("HTTP/1.1 413 "));
+  EXPECT_THAT(ask(gateway, post("/", std::string(300'000, 'x'), kCloseField)),
+              StartsWith("HTTP/1.1 413 "));
 }
 
 }  // namespace
