@@ -56,7 +56,7 @@ function banner(run) {
                  run.facts.version ? `gatedrill ${run.facts.version}` : null];
   return element("section", { class: `banner ${kind}`, "aria-label": "verdict" },
     element("div", { class: "word" }, word),
-    element("h1", {}, `${run.title}: ${run.headline}`),
+    element("h1", {}, `${run.title}: ${run.valid ? "" : "otherwise "}${run.headline}`),
     run.facts.title ? element("p", {}, run.facts.title) : null,
     element("p", { class: "soft" }, about.filter(Boolean).join(" · ")),
     run.invalid_because.length

@@ -285,6 +285,36 @@ TEST(EventStore, FailsClearlyWhereverTheDiskIsFull) {
   EXPECT_GT(failed, 10);
 }
 
+// The log holds everything by then, but the file itself cannot grow to take it.
+TEST(EventStore, DoesNotLookWholeIfItsLogCannotBeFoldedIn) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("run.db");
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit full{rlim_t{11} << 20U, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
+  Result<void> result;
+  {
+    const auto store = EventStore::create(path).value();
+    RequestDone request;
+    request.path = intern("/" + std::string(200, 'p'));
+    for (int i = 0; i < 50'000; ++i) {
+      store->publish(Event{intern("g"), request});
+      if (i % 500 == 0) {
+        ASSERT_TRUE(store->flush()) << "the log is folded in now and then, and stays small";
+      }
+    }
+    result = store->finish();
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, ignored);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::outside);
+  const Result<Judgement> judgement = read_judgement(path);
+  EXPECT_FALSE(judgement && judgement->valid);
+}
+
 TEST(EventStore, LeavesNothingBesideTheFile) {
   RunMaker run;
   run.request({}, 10);

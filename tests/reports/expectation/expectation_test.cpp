@@ -18,6 +18,7 @@ Verdict verdict_on(RunMaker& run, const std::string& text, const std::string& ga
 class Judging : public testing::Test {
  protected:
   Judging() {
+    run_.phase("quiet", 20'000, 30'000);
     run_.phase("outage", 2000, 4000).phase("restart-1", 2000, 2500).phase("restart-2", 3000, 3500);
     for (int second = 0; second < 8; ++second) {
       const double at = second * 1000.0;
@@ -112,6 +113,7 @@ TEST_F(Judging, FindsTheSecondInWhichFailuresAreBackToNormal) {
 
 TEST_F(Judging, HasNoDataForWhatNeverWas) {
   expect("count(status = 504) == 0 during upgrade", "no data", std::nullopt);
+  expect("count(status = 504) == 0 during quiet", "no data", std::nullopt);
   expect("share(status = 504, of = 3xx) >= 80%", "no data", std::nullopt);
   expect("duplicates(POST) == 0", "no data", std::nullopt);
   expect("missing == 0", "no data", std::nullopt);
