@@ -44,13 +44,6 @@ std::vector<int> split_numbers(std::string_view text) {
 
 }  // namespace
 
-std::string_view value_of(const std::vector<RecordedField>& fields, std::string_view name) {
-  for (const RecordedField& field : fields) {
-    if (http::equals_ignoring_case(field.name, name)) return field.value;
-  }
-  return {};
-}
-
 struct Recording::State {
   std::string path;
   Database database;

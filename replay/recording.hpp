@@ -13,6 +13,7 @@
 
 #include "gateway/core/result.hpp"
 #include "gateway/core/time.hpp"
+#include "gateway/http/head.hpp"
 
 namespace gatedrill::replay {
 
@@ -25,8 +26,13 @@ struct RecordedField {
 };
 
 // The value of the first field of that name, in any case; empty if there is none.
-[[nodiscard]] std::string_view value_of(const std::vector<RecordedField>& fields,
-                                        std::string_view name);
+[[nodiscard]] inline std::string_view value_of(const std::vector<RecordedField>& fields,
+                                               std::string_view name) {
+  for (const RecordedField& field : fields) {
+    if (http::equals_ignoring_case(field.name, name)) return field.value;
+  }
+  return {};
+}
 
 // Bodies are after de-chunking; their content coding is kept as it was on the wire.
 struct RecordedRequest {

@@ -286,8 +286,19 @@ std::optional<PlannedSend> ReplaySource::next() {
   return send;
 }
 
+std::string idempotency_key_of(const PlannedSend& send) {
+  const std::string_view recorded = value_of(send.request->fields, kIdempotencyKeyField);
+  if (recorded.empty()) return {};
+  return std::string(recorded) + "-c" + std::to_string(send.connection.copy);
+}
+
 std::vector<RecordedField> fields_of(const PlannedSend& send) {
   std::vector<RecordedField> fields = send.request->fields;
+  for (RecordedField& field : fields) {
+    if (http::equals_ignoring_case(field.name, kIdempotencyKeyField)) {
+      field.value = idempotency_key_of(send);
+    }
+  }
   if (says_length(*send.request)) {
     fields.push_back({"Content-Length", std::to_string(send.request->body.size())});
   }

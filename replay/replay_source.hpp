@@ -39,6 +39,10 @@ struct ExpectedAnswer {
   std::uint64_t body_bytes = 0;
 };
 
+// By which a backend knows that an order is the same order. Copies of the recording are new orders,
+// so each copy has keys of its own.
+inline constexpr std::string_view kIdempotencyKeyField = "Idempotency-Key";
+
 // One recorded request as it is sent again.
 struct ReplayRequest {
   std::int64_t exchange = 0;
@@ -138,6 +142,9 @@ class ReplaySource {
 
 // The request line and all fields of a send as HTTP/1.1 bytes, with the empty line.
 [[nodiscard]] std::string head_bytes(const PlannedSend& send);
+
+// What a send carries as Idempotency-Key; empty if it has none.
+[[nodiscard]] std::string idempotency_key_of(const PlannedSend& send);
 
 // The fields of a send, the two of gatedrill's and the framing included.
 [[nodiscard]] std::vector<RecordedField> fields_of(const PlannedSend& send);

@@ -11,13 +11,6 @@ namespace {
 // As the live replay's client.
 constexpr Duration kClientTimeout = std::chrono::seconds{30};
 
-std::string field_of(const replay::ReplayRequest& request, std::string_view name) {
-  for (const replay::RecordedField& field : request.fields) {
-    if (http::equals_ignoring_case(field.name, name)) return field.value;
-  }
-  return {};
-}
-
 bool as_expected(const replay::ReplayRequest& request, const SimOutcome& outcome) {
   if (!request.expected) return outcome.status != 0;
   if (outcome.answer == nullptr || outcome.status != request.expected->status) return false;
@@ -58,21 +51,19 @@ void SimClient::send(const replay::PlannedSend& planned) {
   done.side_connection = in_flight > 0;
   ++in_flight;
 
-  const auto [key, is_new] = business_keys_.try_emplace(&request);
-  if (is_new) key->second = field_of(request, "Idempotency-Key");
   std::string& exchange = exchange_texts_[request.exchange];
   if (exchange.empty()) exchange = std::to_string(request.exchange);
 
   SimGateway::Arrival arrival;
   arrival.request.request_id = planned.request_id;
-  arrival.request.business_key = key->second;
+  arrival.request.business_key = std::string_view(replay::idempotency_key_of(planned));
   arrival.request.method = request.method;
   arrival.request.target = request.target;
   arrival.request.exchange = exchange;
   arrival.request.method_name = request.method_name;
   arrival.request.path_name = request.path_name;
   arrival.host = request.host;
-  arrival.has_idempotency_key = false;
+  arrival.fields = &request.fields;
   arrival.body_bytes = request.body.size();
 
   auto open = std::make_shared<bool>(true);

@@ -31,7 +31,6 @@ class SimClient {
   std::optional<replay::ReplaySource> source_;
   std::map<replay::ConnectionKey, int> in_flight_;
   std::map<std::int64_t, std::string> exchange_texts_;
-  std::map<const replay::ReplayRequest*, std::string> business_keys_;
 };
 
 }  // namespace gatedrill::scenarios

@@ -15,13 +15,20 @@ using gateway::Send;
 using gateway::Step;
 using gateway::Wait;
 
-gateway::RequestFacts SimGateway::Arrival::facts() const {
+namespace {
+
+gateway::RequestFacts facts_of(const SimGateway::Arrival& arrival,
+                               const gateway::RetryConfig& retry) {
   gateway::RequestFacts facts;
-  facts.safe = http::is_safe(request.method);
-  facts.idempotent = http::is_idempotent(request.method);
-  facts.has_idempotency_key = has_idempotency_key;
+  facts.safe = http::is_safe(arrival.request.method);
+  facts.idempotent = http::is_idempotent(arrival.request.method);
+  facts.has_idempotency_key =
+      arrival.fields != nullptr && !retry.idempotency_key_header.empty() &&
+      !replay::value_of(*arrival.fields, retry.idempotency_key_header).empty();
   return facts;
 }
+
+}  // namespace
 
 SimGateway::SimGateway(const gateway::GatewayConfig& config,
                        NameId name,
@@ -98,7 +105,7 @@ std::uint64_t SimGateway::receive(const Arrival& arrival, Ended ended) {
   request.client = intern("127.0.0.1");
   request.method = arrival.request.method_name;
   request.path = arrival.request.path_name;
-  request.facts = arrival.facts();
+  request.facts = facts_of(arrival, routes_[*route].config.retry);
   request.facts.body_replayable = arrival.body_bytes <= config_.replay_buffer_bytes;
   const std::size_t upstream = route_upstreams_[*route];
   const auto [made, inserted] = active_.emplace(

@@ -11,6 +11,7 @@
 
 #include "gateway/config/gateway_config.hpp"
 #include "gateway/policy/exchange.hpp"
+#include "replay/recording.hpp"
 #include "scenarios/sim/sim_link.hpp"
 
 namespace gatedrill::scenarios {
@@ -36,8 +37,7 @@ class SimGateway {
   struct Arrival {
     SimRequest request;
     std::string_view host;
-    [[nodiscard]] gateway::RequestFacts facts() const;
-    bool has_idempotency_key = false;
+    const std::vector<replay::RecordedField>* fields = nullptr;  // null: none
     std::uint64_t body_bytes = 0;
   };
 

@@ -21,7 +21,7 @@ namespace gatedrill::scenarios {
 // A request as the gateway sends it. Texts live as long as the run.
 struct SimRequest {
   RequestId request_id;
-  std::string_view business_key;
+  FixedText<40> business_key;
   std::string_view method;
   std::string_view target;
   std::string_view exchange;  // the recorded exchange's id, as text
