@@ -202,9 +202,18 @@ void SimGateway::on_answered(std::uint64_t connection, const SimAnswer& answer) 
   const std::uint64_t number = busy->second;
   busy_.erase(busy);
   Active& active = active_.at(number);
-  active.outcome = {answer.status, answer.answer};
   active.connection = 0;
   const TimePoint now = queue_.now();
+  if (is_too_large(answer, active.request.method)) {
+    upstreams_[active.upstream].links[active.endpoint]->close(connection);
+    gateway::FailureFacts failure;
+    failure.cause = Cause::response_header_too_large;
+    failure.request_started = true;
+    failure.response_started = true;
+    take(number, active.exchange.on_attempt_failed(now, failure));
+    return;
+  }
+  active.outcome = {answer.status, answer.answer};
   active.exchange.on_response_head(now, answer.status);
   const Step step = active.exchange.on_response_end(now, Cause::ok, !answer.close);
   const auto* done = std::get_if<Done>(&step);
@@ -212,6 +221,15 @@ void SimGateway::on_answered(std::uint64_t connection, const SimAnswer& answer) 
     upstreams_[active.upstream].links[active.endpoint]->close(connection);
   }
   take(number, step);
+}
+
+// The head that a fault made larger, against the gateway's limits.
+bool SimGateway::is_too_large(const SimAnswer& answer, std::string_view method) const {
+  if (answer.head_growth == 0) return false;
+  const std::size_t head =
+      answer.answer != nullptr ? answer.answer->head(method, answer.close).size() : 0;
+  return answer.head_growth > config_.response_head.line_bytes ||
+         head + answer.head_growth > config_.response_head.head_bytes;
 }
 
 void SimGateway::on_closed(std::size_t upstream, std::size_t endpoint, std::uint64_t connection) {

@@ -69,6 +69,7 @@ class SimGateway {
   void arm_deadline(std::uint64_t number, Active& active);
   void finish(std::uint64_t number);
   void on_answered(std::uint64_t connection, const SimAnswer& answer);
+  [[nodiscard]] bool is_too_large(const SimAnswer& answer, std::string_view method) const;
   void on_closed(std::size_t upstream, std::size_t endpoint, std::uint64_t connection);
   void settle(std::size_t upstream);
   void start_probe(std::size_t upstream, std::size_t endpoint);

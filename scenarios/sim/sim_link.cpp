@@ -166,6 +166,7 @@ void SimLink::answer(TimePoint at, const SendAnswer& step) {
   SimAnswer answer;
   answer.status = step.status;
   answer.close = step.close;
+  answer.head_growth = connection.verdict.head_growth;
   if (step.source == SendAnswer::Source::service) {
     answer.answer = &parts_.answers->choose(connection.request.method, connection.request.target,
                                             connection.request.exchange, *parts_.turns);

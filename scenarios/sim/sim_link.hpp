@@ -34,6 +34,7 @@ struct SimAnswer {
   int status = 0;
   const Answer* answer = nullptr;  // of the book; null for the origin's own (health, queue full)
   bool close = false;              // Connection: close
+  std::size_t head_growth = 0;     // by a fault: one field line of so many bytes
 };
 
 class SimLink {

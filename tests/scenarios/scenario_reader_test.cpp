@@ -110,10 +110,11 @@ TEST_F(ScenarioReader, EveryProblemIsReportedOnceWithItsPlace) {
 
 TEST_F(ScenarioReader, NamesThatDoNotExistAreProblems) {
   const std::string path =
-      write(smallest("", "timeline:\n"
-                         "  - {at: 1s, restart: {origin: shopp, interval: 1s}}\n"
-                         "expectations:\n"
-                         "  - {expect: count(status = 502) == 0, variants: [as_si]}\n"));
+      write(smallest("",
+                     "timeline:\n"
+                     "  - {at: 1s, restart: {origin: shopp, interval: 1s}}\n"
+                     "expectations:\n"
+                     "  - {expect: count(status = 502) == 0, variants: [as_si]}\n"));
   const auto read = read_scenario(path, Durations::live);
   ASSERT_TRUE(read);
   const std::string text = gateway::to_string(read->problems);

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "chaos/fault/response_header.hpp"
+
 using namespace std::chrono_literals;
 
 namespace gatedrill::scenarios {
@@ -97,7 +99,8 @@ struct Play {
     auto plan = replay::ReplayPlan::make(exchanges, timing);
     ASSERT_TRUE(plan) << plan.error().message;
     auto book = std::make_shared<AnswerBook>();
-    for (const auto& exchange : exchanges) book->add(exchange);
+    for (const auto& exchange : exchanges)
+      book->add(exchange);
     const AnswerBooks books{{"shop", book}};
     SimOrder order;
     order.variant = &variant;
@@ -119,7 +122,8 @@ struct Play {
 
   std::map<Cause, int> causes() const {
     std::map<Cause, int> counts;
-    for (const auto& request : sink.all<RequestDone>()) ++counts[request.cause];
+    for (const auto& request : sink.all<RequestDone>())
+      ++counts[request.cause];
     return counts;
   }
 };
@@ -173,7 +177,8 @@ TEST(SimWorld, StaleReuseIsRetriedForIdempotentRequestsOnly) {
   for (const auto& execution : play.sink.all<Execution>()) {
     if (name_of(execution.method) == "POST") ++posts[std::string(execution.request_id.view())];
   }
-  for (const auto& [id, times] : posts) EXPECT_EQ(times, 1) << id;
+  for (const auto& [id, times] : posts)
+    EXPECT_EQ(times, 1) << id;
 }
 
 TEST(SimWorld, AKeyOfItsOwnMakesAPostRepeatableWhereTheRouteSaysSo) {
@@ -189,7 +194,8 @@ TEST(SimWorld, AKeyOfItsOwnMakesAPostRepeatableWhereTheRouteSaysSo) {
   // Every copy of the recording is orders of its own: 20 s at 200/s, every eighth request, but for
   // the few that met a closed port.
   EXPECT_GT(orders.size(), 450U);
-  for (const auto& [key, requests] : orders) EXPECT_EQ(requests.size(), 1U) << key;
+  for (const auto& [key, requests] : orders)
+    EXPECT_EQ(requests.size(), 1U) << key;
   int retried = 0;
   for (const auto& request : play.sink.all<RequestDone>()) {
     if (name_of(request.method) == "POST" && request.attempts > 1) ++retried;
@@ -201,8 +207,14 @@ TEST(SimWorld, AGracefulRestartBehindHealthChecksLosesNothing) {
   Play play;
   play.variant.world.origins["shop"].stop.style = StopStyle::graceful;
   gateway::UpstreamConfig& upstream = play.variant.world.gateway.upstreams[0];
-  upstream.health = {.enabled = true, .path = "/ready", .interval = 200ms, .timeout = 100ms,
-                     .fall = 2, .rise = 2, .fast_interval = 100ms, .down_interval = 100ms,
+  upstream.health = {.enabled = true,
+                     .path = "/ready",
+                     .interval = 200ms,
+                     .timeout = 100ms,
+                     .fall = 2,
+                     .rise = 2,
+                     .fast_interval = 100ms,
+                     .down_interval = 100ms,
                      .jitter_percent = 10};
   play.restart_at(5s, 3s);
   play.run();
@@ -211,6 +223,23 @@ TEST(SimWorld, AGracefulRestartBehindHealthChecksLosesNothing) {
     EXPECT_TRUE(send.body_as_expected);
   }
   EXPECT_EQ(play.causes().size(), 1U);
+}
+
+TEST(SimWorld, AHeadBeyondTheGatewaysLimitFailsTheRequestAndASmallerOneDoesNot) {
+  for (const std::size_t bytes : {std::size_t{4096}, std::size_t{40'000}}) {
+    Play play;
+    FaultAction action;
+    action.fault.name = "big";
+    action.fault.fault = std::make_shared<chaos::ResponseHeader>(bytes);
+    action.fault.at = TimePoint{5s};
+    action.fault.until = TimePoint{6s};
+    play.variant.world.timeline.push_back({"big", TimePoint{5s}, 1s, action});
+    play.run();
+    EXPECT_EQ(play.sink.all<FaultHit>().size(), 200U);
+    const auto causes = play.causes();
+    const auto found = causes.find(Cause::response_header_too_large);
+    EXPECT_EQ(found == causes.end() ? 0 : found->second, bytes > 32'768 ? 200 : 0);
+  }
 }
 
 TEST(SimWorld, SlowAnswersBecomeResponseTimeouts) {
