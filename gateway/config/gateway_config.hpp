@@ -23,7 +23,8 @@ struct ClientConfig {
   // Between the end of an answer and the next request: closed without a word.
   Duration keep_alive = std::chrono::seconds{60};
   int requests_max = 1000;  // on one connection; 0: no limit
-  int connections_max = 0;  // at once; 0: no limit but the process's
+  // At once; 0: as the process's descriptors allow, two for each. More wait to be accepted.
+  int connections_max = 0;
   std::uint64_t body_bytes_max = std::uint64_t{10} * 1024 * 1024;  // 0: no limit
   http::h1::HeadLimits head;                                       // 431, 414
   // Addresses of the proxies whose X-Forwarded-* fields are believed; everyone else's are dropped.

@@ -9,6 +9,7 @@ DeadlineTimer::DeadlineTimer(boost::asio::io_context& context,
                              DeadlineOwner& owner)
     : state_(std::make_shared<State>(context, clock, owner)) {}
 
+// NOLINTNEXTLINE(bugprone-exception-escape): cancelling a timer that exists does not fail
 DeadlineTimer::~DeadlineTimer() {
   state_->owner = nullptr;
   state_->timer.cancel();

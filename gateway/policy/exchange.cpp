@@ -126,8 +126,10 @@ Step Exchange::on_attempt_failed(TimePoint now, FailureFacts failure) {
   last_failure_ = failure.cause;
 
   const RetryVerdict verdict = may_retry(route_->config.retry, request_.facts, failure);
-  if (verdict.retry && !verdict.charged) {
-    cancel_breaker(now);  // an idle connection that died says nothing of the upstream now
+  // Neither an idle connection that died nor our own want of descriptors or memory says anything of
+  // the upstream now.
+  if ((verdict.retry && !verdict.charged) || failure.cause == Cause::internal) {
+    cancel_breaker(now);
   } else {
     record_breaker(now, false, now - current().at);
   }

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <boost/asio.hpp>
+#include <sys/resource.h>
 
 #include "gateway/config/gateway_config_reader.hpp"
 #include "gateway/proxy/server.hpp"
@@ -31,6 +32,14 @@ void drain_on_signal(asio::signal_set& signals, GatewayServer& server, asio::io_
     signals.clear();
     server.drain([&context] { context.stop(); });
   });
+}
+
+// All that the system allows: every client and every upstream's connection is a descriptor.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
 }
 
 Result<void> serve(const GatewayConfig& config,
@@ -72,6 +81,7 @@ Result<void> run(const Options& options, const SamplingSinkFactory& sinks) {
     return {};
   }
   static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
+  raise_descriptor_limit();
   return serve(*config, options.out, sinks);
 }
 

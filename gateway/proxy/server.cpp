@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <boost/asio.hpp>
+#include <sys/resource.h>
 
 #include "gateway/net/address.hpp"
 #include "gateway/net/deadline.hpp"
@@ -20,6 +21,15 @@ namespace {
 // Kept connections are closed at most this late; they are never used after their time.
 constexpr Duration kSweepMax = std::chrono::seconds{1};
 constexpr Duration kSweepMin = std::chrono::milliseconds{20};
+
+// As many as leave each client's request a descriptor for its upstream, and some for the rest.
+std::size_t connections_max(const ClientConfig& config) {
+  if (config.connections_max > 0) return static_cast<std::size_t>(config.connections_max);
+  constexpr rlim_t kOthers = 16;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+  return limit.rlim_cur > kOthers + 2 ? (limit.rlim_cur - kOthers) / 2 : 1;
+}
 
 // Closes what pools give up as time passes.
 class Sweeper final : public DeadlineOwner {
@@ -57,6 +67,7 @@ class GatewayServer::State final : public DeadlineOwner {
         EventSink& sink,
         asio::io_context& context)
       : shard_(config, context, clock, sink),
+        connections_max_(connections_max(config.client)),
         sweeper_(shard_),
         drain_timer_(context, clock, *this) {
     shard_.on_session_ended = [this] { on_session_ended(); };
@@ -116,10 +127,7 @@ class GatewayServer::State final : public DeadlineOwner {
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
  private:
-  [[nodiscard]] bool full() const {
-    const int most = shard_.config().client.connections_max;
-    return most > 0 && shard_.session_count() >= static_cast<std::size_t>(most);
-  }
+  [[nodiscard]] bool full() const { return shard_.session_count() >= connections_max_; }
 
   void start_probes() {
     for (const auto& each : shard_.upstreams()) {
@@ -148,6 +156,7 @@ class GatewayServer::State final : public DeadlineOwner {
   }
 
   Shard shard_;
+  std::size_t connections_max_;
   Sweeper sweeper_;
   DeadlineTimer drain_timer_;
   std::vector<std::unique_ptr<HealthProbe>> probes_;

@@ -174,6 +174,8 @@ PeerSocket connect_to(std::uint16_t port) {
   const sockaddr_in address = loopback(port);
   expect(connected >= 0);
   expect(::connect(connected, generic(address), sizeof address) == 0);
+  const int on = 1;
+  ::setsockopt(connected, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   return PeerSocket{connected};
 }
 

@@ -469,6 +469,17 @@ TEST(Exchange, EveryFailureOfAnAttemptCountsForTheBreaker) {
   }
 }
 
+TEST(Exchange, OurOwnWantOfDescriptorsSaysNothingOfTheUpstream) {
+  UpstreamConfig config = two_endpoints();
+  config.breaker.consecutive_failures = 1;
+  World world(config);
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(0s)));
+  expect_reply(exchange.on_attempt_failed(at(0s), {.cause = Cause::internal}), Cause::internal,
+               500);
+  EXPECT_EQ(world.upstream.breaker().state(), CircuitBreaker::State::closed);
+}
+
 TEST(Exchange, ARequestThatFailsByItselfIsAnsweredAndCountsForNobody) {
   struct Row {
     Cause cause;

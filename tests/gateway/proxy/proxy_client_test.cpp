@@ -228,6 +228,25 @@ TEST(ProxyClient, ForwardedFieldsOfATrustedProxyAreKept) {
               HasSubstr("x-forwarded-for: 203.0.113.9, 127.0.0.1\r\n"));
 }
 
+TEST(ProxyServer, ConnectionsBeyondTheLimitWaitToBeAccepted) {
+  ScriptedPeer origin(always_answer("x"));
+  gateway::GatewayConfig config = shop_config({origin.port()});
+  config.client.connections_max = 1;
+  RunningGateway gateway(config);
+  PeerSocket first = connect_to(gateway.port());
+  first.send(get("/"));
+  EXPECT_THAT(first.read_request(), EndsWith("x"));
+  PeerSocket second = connect_to(gateway.port());
+  second.send(get("/"));
+  first.send(get("/"));
+  EXPECT_THAT(first.read_request(), EndsWith("x"));
+  gateway.on_its_thread(
+      [](gateway::GatewayServer& server) { EXPECT_EQ(server.counts().client_connections, 1U); });
+  EXPECT_EQ(gateway.events().all<RequestDone>().size(), 2U);
+  first.close();
+  EXPECT_THAT(second.read_request(), EndsWith("x"));
+}
+
 TEST(ProxyServer, StopAnswersWhatIsUnansweredAndEndsEverything) {
   ScriptedPeer origin([](PeerSocket& peer, int) { peer.read_to_end(); });
   RunningGateway gateway(shop_config({origin.port()}));
