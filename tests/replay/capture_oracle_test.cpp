@@ -210,6 +210,16 @@ TEST(CaptureOracle, EveryCaptureIsReadAsTheOracleReadsItOrTheTableSaysWhyNot) {
   RecordProperty("captures", static_cast<int>(names.size()));
 }
 
+// The drills' own traffic, which is always there.
+TEST(CaptureOracle, TheCommittedCaptureIsReadAsItsOracleReadsIt) {
+  const fs::path drills = fs::path(GD_SOURCE_DIR) / "scenarios" / "drills";
+  Found found;
+  read_capture(drills / "shop.pcap", found);
+  EXPECT_THAT(found.ledger.open_sums(), testing::IsEmpty());
+  EXPECT_EQ(difference(found, read_oracle(drills / "shop.expected.tsv")), "");
+  EXPECT_EQ(found.ledger.frames.count, 1760U);
+}
+
 std::string bytes_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
