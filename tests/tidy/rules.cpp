@@ -271,15 +271,13 @@ Findings machine_paths(const File& file) {
                         "names a path of one machine");
 }
 
+// A package comes from whatever registry the machine is set up for.
 Findings registry_addresses(const File& file) {
   static const std::regex kPattern(
-      R"(registry\.[a-z]+|)"
-      R"("resolved":\s*"\w+:)");
+      R"((registry|index-url|"resolved")\s*[=:]\s*"?(\w+\+)?https?:)");
   if (is_tidy(file.path)) return {};
-  return matching_lines(file, file.text,
-                        {"registry",
-                         "\"resolved\""},
-                        kPattern, "names a package registry");
+  return matching_lines(file, file.text, {"registry", "index-url", "\"resolved\""}, kPattern,
+                        "names a package registry");
 }
 
 std::vector<std::string> test_sources(const File& cmake, const std::set<std::string>& labels) {

@@ -140,7 +140,7 @@ TEST(TidyRules, CatchPathsOfOneMachine) {
     EXPECT_EQ(machine_paths({"a.md", bad}).size(), 1U) << bad;
   }
   for (const char* good :
-       {"a/work/b", "/tmp/run.db", "https://example.com/work/x", "../shared/data"}) {
+       {"a/root/b", "/tmp/run.db", "https://example.com/home/x/y", "../shared/data"}) {
     EXPECT_TRUE(machine_paths({"a.md", good}).empty()) << good;
   }
 }
