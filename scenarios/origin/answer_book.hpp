@@ -21,8 +21,6 @@
 
 namespace gatedrill::scenarios {
 
-inline constexpr std::string_view kExchangeField = "x-gatedrill-exchange";
-
 struct Answer {
   std::int64_t exchange = 0;  // the recording's id; 0: the fallback
   int status = 200;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gateway/http/h1/head_parser.hpp"
+#include "replay/replay_source.hpp"
 
 namespace gatedrill::scenarios {
 namespace {
@@ -108,10 +109,10 @@ asio::awaitable<bool> OriginSession::read_request() {
 void OriginSession::take_head(const http::RequestHead& head) {
   request_.method = head.method;
   request_.target = head.target;
-  request_.request_id = http::find_field(head.fields, "x-request-id").value_or("");
-  request_.exchange = http::find_field(head.fields, kExchangeField).value_or("");
+  request_.request_id = http::find_field(head.fields, replay::kRequestIdField).value_or("");
+  request_.exchange = http::find_field(head.fields, replay::kExchangeField).value_or("");
   request_.business_key =
-      http::find_field(head.fields, "Idempotency-Key").value_or(request_.request_id);
+      http::find_field(head.fields, replay::kIdempotencyKeyField).value_or(request_.request_id);
 }
 
 asio::awaitable<bool> OriginSession::read_body(http::Framing framing) {
