@@ -104,6 +104,7 @@ Task<Step> Drive::attempt(Send send) {
     if (connection_->connect_error()) {
       co_return fail(cause_of(connection_->connect_error(), Operation::connect));
     }
+    exchange_.on_connected(session_.now());
   }
   stream_.upload().rewind(exchange_.attempt());
   co_return co_await converse();
@@ -162,6 +163,7 @@ std::optional<Step> Drive::send_request() {
   }
   facts_.request_started = facts_.request_started || sent;
   if (!upload.replayable()) exchange_.on_body_not_replayable();
+  if (upload.sent()) exchange_.on_request_sent(now);
   if (upload.received() || upload.pending()) {
     if (sent || deadline_.at == kNever) deadline_ = exchange_.deadline(Phase::response, now);
   } else {
@@ -189,7 +191,12 @@ std::optional<Step> Drive::read_answer_head() {
         http::judge_response(head, parsed, stream_.head_only() ? "HEAD" : "GET");
     if (!verdict.malformed.empty() || head.status == 101) return fail(Cause::malformed_response);
     if (head.status >= 200) {
-      const Step step = exchange_.on_response_head(session_.now(), head.status);
+      const Step step =
+          exchange_.on_response_head(session_.now(), head.status, http::retry_after(head.fields));
+      if (!std::holds_alternative<Forward>(step)) {
+        release_connection(false);  // the answer is thrown away
+        return step;
+      }
       begin_answer(verdict);
       connection_->consume(parsed.size);
       return step;

@@ -28,6 +28,9 @@ Shard::Shard(const GatewayConfig& config,
       request_ids_(id_seed(config, clock)),
       router_(config.routes),
       connections_(context.get_executor()) {
+  connections_.on_evicted = [this](const Pool& pool, const Pool::Evicted& evicted) {
+    sink_.publish({name_, eviction_of(pool, evicted, clock_.now())});
+  };
   const Random random(stable_hash(config.name));
   for (const UpstreamConfig& upstream : config_.upstreams) {
     upstreams_.push_back(
