@@ -62,7 +62,8 @@ void Drive::release_connection(bool keep) {
 
 StreamEnd Drive::finish(const Done& done) {
   if (connection_) release_connection(done.keep_connection);
-  exchange_.report(session_.shard().name(), session_.shard().sink());
+  stream_.record(exchange_.summary(), exchange_.attempts(),
+                 reader_.payload_bytes() + stream_.reply_bytes());
   if (session_.client_gone()) return StreamEnd::close;
   // What was sent ends early. Where its end is the connection's, only a reset tells.
   if (done.abort_client) return until_close_out_ ? StreamEnd::abort : StreamEnd::close;
@@ -334,7 +335,9 @@ Task<Step> Drive::reply(LocalReply reply) {
   while (stream_.upload().discard(session_.client()) == Upload::Taken::something) {
   }
   if (!stream_.upload().received() || session_.shard().draining()) stream_.no_keep_alive();
-  stream_.write_reply(reply.cause, reply.status, reply.retry_after);
+  const auto attempts = exchange_.attempts();
+  stream_.write_reply({reply.cause, reply.status, reply.retry_after,
+                       attempts.empty() ? NameId{} : attempts.back().endpoint});
   Outbox& out = session_.to_client();
   const TimePoint by = session_.now() + session_.shard().config().client.body_timeout;
   while (out.flush(session_.client()), !out.empty()) {

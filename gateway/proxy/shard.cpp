@@ -110,6 +110,12 @@ void Shard::publish_transitions(Upstream& upstream) {
   }
 }
 
+bool Shard::logs(const RequestDone& request) const {
+  const std::uint32_t one_in = config_.access_log.sample_ok;
+  return one_in <= 1 || request.cause != Cause::ok || request.attempts > 1 ||
+         stable_hash(request.request_id.view()) % one_in == 0;
+}
+
 ShardRoute* Shard::match(std::string_view host, std::string_view path) {
   const auto index = router_.match(host, path);
   return index ? routes_[*index].get() : nullptr;
