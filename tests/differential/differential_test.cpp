@@ -2,10 +2,12 @@
 // client gets and what the origin sees, held against the table of differences. One test for each
 // proxy, so that ctest runs them side by side; another one for the reasons in the table.
 //
-// GD_GOLDEN=write writes the outcomes into the table anew and keeps its reasons.
+// GD_GOLDEN=write writes the outcomes into the table anew and keeps its reasons. GD_INPUT=some
+// words plays only the inputs with these in their name, and prints what becomes of them.
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <set>
 #include <thread>
 
@@ -29,6 +31,11 @@ constexpr std::size_t kLanes = 6;  // proxies of a kind side by side, each with 
 bool writes_table() {
   const char* mode = std::getenv("GD_GOLDEN");
   return mode != nullptr && std::string(mode) == "write";
+}
+
+std::string input_asked_for() {
+  const char* words = std::getenv("GD_INPUT");
+  return words == nullptr ? "" : words;
 }
 
 // Its queue is full, so that the kernel answers no SYN.
@@ -55,10 +62,9 @@ class Differential : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   // Every input's outcome, in the inputs' order.
-  std::vector<Outcome> play_all(Program program) {
+  std::vector<Outcome> play_all(Program program, const std::vector<Input>& inputs) {
     const chaos::HeldPort refused = chaos::HeldPort::take("127.0.0.1", 0).value();
     const Blackhole blackhole;
-    const std::vector<Input>& inputs = all_inputs();
     std::vector<Outcome> outcomes(inputs.size());
     std::atomic<std::size_t> next = 0;
     std::vector<std::thread> lanes;
@@ -75,6 +81,20 @@ class Differential : public ::testing::Test {
     for (std::thread& lane : lanes)
       lane.join();
     return outcomes;
+  }
+
+  void print(Program program, const std::string& words) {
+    std::vector<Input> inputs;
+    for (const Input& input : all_inputs()) {
+      if (input.name.find(words) != std::string::npos) inputs.push_back(input);
+    }
+    const std::vector<Outcome> outcomes = play_all(program, inputs);
+    for (std::size_t index = 0; index < inputs.size(); ++index) {
+      std::cout << row_text({.section = inputs[index].section,
+                             .name = inputs[index].name,
+                             .sent = sent_text(inputs[index]),
+                             .outcomes = {{program, outcomes[index]}}});
+    }
   }
 
   static void write_column(Program program, const std::vector<Outcome>& outcomes) {
@@ -107,7 +127,8 @@ class Differential : public ::testing::Test {
                      << " and the table of version " << table.versions[program];
       }
     }
-    const std::vector<Outcome> outcomes = play_all(program);
+    if (!input_asked_for().empty()) return print(program, input_asked_for());
+    const std::vector<Outcome> outcomes = play_all(program, all_inputs());
     if (writes_table()) return write_column(program, outcomes);
     for (std::size_t index = 0; index < outcomes.size(); ++index) {
       const Input& input = all_inputs()[index];

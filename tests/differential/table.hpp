@@ -31,8 +31,8 @@ struct Row {
   std::string section;
   std::string name;
   std::string sent;
-  std::map<Program, Outcome> outcomes;
-  std::map<std::string, std::string> reasons;  // by nginx, haproxy or both
+  std::map<Program, Outcome> outcomes = {};
+  std::map<std::string, std::string> reasons = {};  // by nginx, haproxy or both
 
   // Ours differs from theirs.
   [[nodiscard]] bool differs_from(Program program) const;

@@ -147,6 +147,12 @@ std::vector<Input> answer_inputs() {
                           {.bytes = script.bytes, .after = script.after, .later = script.later}}}});
     }
   }
+  inputs.push_back({.section = "answers",
+                    .name = "an answer and another one while the connection is idle",
+                    .pieces = {get, ""},
+                    .origin = {.answers = {{.bytes = kOk + "Content-Length: 5\r\n\r\nhello",
+                                            .after = After::keep,
+                                            .later = kPoison}}}});
   inputs.push_back(
       {.section = "answers",
        .name = "HEAD with a body in its answer",
