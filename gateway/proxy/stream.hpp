@@ -58,6 +58,9 @@ class Stream {
 
   void continue_sent() { expects_continue_ = false; }
 
+  // The protocol that the upstream is asked to change to; empty: none.
+  [[nodiscard]] std::string_view upgrade() const { return upgrade_; }
+
   // Writes an answer of our own into the session's outbox.
   void write_reply(Cause cause, int status, Duration retry_after);
 
@@ -83,6 +86,7 @@ class Stream {
   bool keep_alive_ = true;
   bool expects_continue_ = false;
   int client_version_ = 11;
+  std::string_view upgrade_;  // into the route's configuration
 };
 
 }  // namespace gatedrill::gateway
