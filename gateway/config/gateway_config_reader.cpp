@@ -152,6 +152,7 @@ void read_route(YamlReader& reader, RouteConfig& route) {
   reader.optional("timeouts", route.timeouts);
   reader.optional("retry", route.retry);
   reader.optional("limits", route.rate_limit);
+  reader.optional("upgrade", route.upgrade);
 }
 
 void read_routes(YamlReader& reader,

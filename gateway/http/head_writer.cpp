@@ -128,6 +128,12 @@ void append_target(std::string& out, std::string_view target, std::string_view s
   out.append(target);
 }
 
+void append_upgrade(std::string& out, std::string_view protocol) {
+  if (protocol.empty()) return;
+  append(out, "connection", "upgrade");
+  append(out, "upgrade", protocol);
+}
+
 // The chain of a trusted proxy's addresses, its lines joined, or nothing.
 void append_chain(std::string& out, const std::vector<Field>& fields) {
   for (const Field& field : fields) {
@@ -199,6 +205,7 @@ std::size_t write_request_head(const RequestHead& head,
   append_target(out, head.target, rewrite.strip_prefix);
   out.append(" HTTP/1.1\r\n");
   append(out, "host", rewrite.host);
+  append_upgrade(out, rewrite.upgrade);
   bool proto_sent = false;
   bool host_sent = false;
   for (const Field& field : head.fields) {
@@ -299,8 +306,9 @@ void write_response_head(const ResponseHead& head,
   out.append("\r\n");
 }
 
-void write_interim_head(const ResponseHead& head, std::string& out) {
+void write_interim_head(const ResponseHead& head, std::string& out, std::string_view upgrade) {
   append_status_line(out, head);
+  append_upgrade(out, upgrade);
   for (const Field& field : head.fields) {
     const FieldKind kind = kind_of(field.name);
     if (kind == FieldKind::hop_by_hop || kind == FieldKind::connection ||

@@ -35,6 +35,7 @@ struct RequestRewrite {
   bool trusts_forwarded = false;  // the client is a trusted proxy: its X-Forwarded-* are kept
   std::string_view strip_prefix;  // taken off the path
   std::string_view request_id;    // always sent as x-request-id
+  std::string_view upgrade;       // the protocol to ask the upstream for; empty: none
 };
 
 // The head for the upstream, its attempt count 1. Returns where the count's digit stands in `out`.
@@ -64,8 +65,8 @@ void write_response_head(const ResponseHead& head,
                          const ResponseRewrite& rewrite,
                          std::string& out);
 
-// An interim answer (1xx), without framing.
-void write_interim_head(const ResponseHead& head, std::string& out);
+// An interim answer (1xx), without framing; a 101 says to which protocol it changes.
+void write_interim_head(const ResponseHead& head, std::string& out, std::string_view upgrade = {});
 
 // The reason phrase of a status; empty for an unknown one.
 [[nodiscard]] std::string_view reason_of(int status);

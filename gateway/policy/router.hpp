@@ -16,12 +16,14 @@ namespace gatedrill::gateway {
 
 // Gateway reference 2.6. `response` runs from the request's last byte to the answer's head, `idle`
 // between two reads of the answer's body, `total` from the request's head to the answer's head, all
-// attempts and back-offs included.
+// attempts and back-offs included. `tunnel` is how long neither side of a tunnel (WebSocket,
+// CONNECT) may send anything; once one side has ended, `idle` is how long the other may.
 struct TimeoutConfig {
   Duration connect = std::chrono::seconds{1};
   Duration response = std::chrono::seconds{3};
   Duration idle = std::chrono::seconds{15};
   Duration total = std::chrono::seconds{5};
+  Duration tunnel = std::chrono::hours{1};
 
   bool operator==(const TimeoutConfig&) const = default;
 };
@@ -41,6 +43,8 @@ struct RouteConfig {
   TimeoutConfig timeouts;
   RetryConfig retry;
   TokenBucket::Config rate_limit;
+  // Protocols to which a client may have its connection changed (Upgrade); others end here.
+  std::vector<std::string> upgrade = {"websocket"};
 
   bool operator==(const RouteConfig&) const = default;
 };

@@ -6,10 +6,12 @@
 
 #include "gateway/http/h1/head_parser.hpp"
 #include "gateway/http/head_writer.hpp"
+#include "gateway/http/upgrade.hpp"
 #include "gateway/net/network_error.hpp"
 #include "gateway/proxy/chunk.hpp"
 #include "gateway/proxy/session.hpp"
 #include "gateway/proxy/shard.hpp"
+#include "gateway/proxy/tunnel.hpp"
 
 namespace gatedrill::gateway {
 namespace {
@@ -37,7 +39,11 @@ Task<StreamEnd> Drive::run() {
     if (const Send* send = std::get_if<Send>(&step)) {
       step = co_await attempt(*send);
     } else if (std::holds_alternative<Forward>(step)) {
-      step = co_await forward();
+      if (tunnelled_) {
+        step = co_await tunnel();
+      } else {
+        step = co_await forward();
+      }
     } else if (const Wait* wait = std::get_if<Wait>(&step)) {
       step = co_await pause(wait->until);
     } else if (const LocalReply* local = std::get_if<LocalReply>(&step)) {
@@ -190,7 +196,18 @@ std::optional<Step> Drive::read_answer_head() {
     }
     const http::ResponseVerdict verdict =
         http::judge_response(head, parsed, stream_.head_only() ? "HEAD" : "GET");
-    if (!verdict.malformed.empty() || head.status == 101) return fail(Cause::malformed_response);
+    if (!verdict.malformed.empty()) return fail(Cause::malformed_response);
+    if (head.status == 101) {
+      const std::string_view protocol = stream_.upgrade();
+      if (protocol.empty() || !http::accepts_upgrade(head, protocol)) {
+        return fail(Cause::malformed_response);
+      }
+      const Step step = exchange_.on_response_head(session_.now(), head.status);
+      http::write_interim_head(head, session_.to_client().bytes(), protocol);
+      connection_->consume(parsed.size);
+      tunnelled_ = true;
+      return step;
+    }
     if (head.status >= 200) {
       const Step step =
           exchange_.on_response_head(session_.now(), head.status, http::retry_after(head.fields));
@@ -317,6 +334,41 @@ Task<Step> Drive::forward() {
     if (stream_.upload().pending() && !connection_->write_error()) connection_->await_writable();
     session_.client().start_read();
     co_await session_.event(by.at);
+  }
+}
+
+// Until both sides have ended, one is lost or neither has sent anything for too long. The total
+// timeout ended with the 101, and neither connection is of use afterwards.
+Task<Step> Drive::tunnel() {
+  stream_.no_keep_alive();
+  const TimeoutConfig& timeouts = exchange_.route().config.timeouts;
+  Outbox& out = session_.to_client();
+  Tunnel tunnel(session_.client(), *connection_);
+  TimePoint moved_at = session_.now();
+  for (;;) {
+    const TimePoint now = session_.now();
+    if (session_.stopping()) co_return exchange_.on_request_failed(now, Cause::draining);
+    out.flush(session_.client());
+    if (out.empty() && tunnel.move()) moved_at = now;
+    switch (tunnel.state()) {
+      case Tunnel::State::open:
+        break;
+      case Tunnel::State::closed:
+        co_return exchange_.on_response_end(now, Cause::ok, false);
+      case Tunnel::State::client_lost:
+        co_return exchange_.on_client_gone(now);
+      case Tunnel::State::upstream_lost:
+        until_close_out_ = true;  // so that the client sees a reset too
+        co_return exchange_.on_response_end(now, Cause::body_truncated, false);
+    }
+    const Duration patience =
+        tunnel.half_closed() ? std::min(timeouts.idle, timeouts.tunnel) : timeouts.tunnel;
+    if (now >= moved_at + patience) {
+      co_return exchange_.on_response_end(now, Cause::body_idle_timeout, false);
+    }
+    if (!out.empty()) session_.client().await_writable();
+    tunnel.await_more();
+    co_await session_.event(moved_at + patience);
   }
 }
 

@@ -32,6 +32,7 @@ class Drive {
   Task<Step> attempt(Send send);
   Task<Step> converse();
   Task<Step> forward();
+  Task<Step> tunnel();
   Task<Step> pause(TimePoint until);
   Task<Step> reply(LocalReply reply);
   [[nodiscard]] StreamEnd finish(const Done& done);
@@ -64,6 +65,7 @@ class Drive {
   bool until_close_out_ = false;
   std::optional<Duration> keep_alive_hint_;
   bool answer_malformed_ = false;
+  bool tunnelled_ = false;
 };
 
 }  // namespace gatedrill::gateway

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <string>
 
+#include "gateway/http/upgrade.hpp"
 #include "gateway/proxy/access_line.hpp"
 #include "gateway/proxy/access_log.hpp"
 #include "gateway/proxy/drive.hpp"
@@ -82,6 +83,7 @@ Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::Hea
   rewrite.trusts_forwarded = session_.client_trusted();
   rewrite.strip_prefix = config.strip_prefix;
   rewrite.request_id = request_id_;
+  rewrite.upgrade = upgrade_ = http::requested_upgrade(head, verdict.framing, config.upgrade);
   Upload::Limits limits;
   limits.body_bytes_max = session_.shard().config().client.body_bytes_max;
   limits.replay_bytes_max = session_.shard().config().replay_buffer_bytes;

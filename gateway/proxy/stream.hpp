@@ -59,6 +59,9 @@ class Stream {
 
   void continue_sent() { expects_continue_ = false; }
 
+  // The protocol that the upstream is asked to change to; empty: none.
+  [[nodiscard]] std::string_view upgrade() const { return upgrade_; }
+
   // An answer of our own: what it says besides its cause.
   struct Reply {
     Cause cause = Cause::internal;
@@ -105,6 +108,7 @@ class Stream {
   bool keep_alive_ = true;
   bool expects_continue_ = false;
   int client_version_ = 11;
+  std::string_view upgrade_;  // into the route's configuration
 };
 
 }  // namespace gatedrill::gateway

@@ -121,6 +121,22 @@ bool PeerSocket::send(std::string_view bytes) {
   return true;
 }
 
+std::size_t PeerSocket::send_until_stuck(std::size_t size_max) {
+  constexpr int kStuckMs = 300;
+  const std::string piece(65536, 'x');
+  std::size_t total = 0;
+  while (total < size_max) {
+    const auto sent = ::send(socket_, piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) {
+      total += static_cast<std::size_t>(sent);
+      continue;
+    }
+    pollfd writable{socket_, POLLOUT, 0};
+    if (::poll(&writable, 1, kStuckMs) != 1 || (writable.revents & (POLLERR | POLLHUP)) != 0) break;
+  }
+  return total;
+}
+
 void PeerSocket::close() {
   if (socket_ >= 0) ::close(std::exchange(socket_, -1));
 }

@@ -36,6 +36,8 @@ class PeerSocket {
   std::size_t read_available();
   // False if the connection is gone.
   bool send(std::string_view bytes);
+  // Sends up to `size_max` bytes while the other side takes them; how many those were.
+  std::size_t send_until_stuck(std::size_t size_max);
   void close();
   void reset();      // RST, at this moment
   void finish();     // FIN; reading goes on

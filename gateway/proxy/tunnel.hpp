@@ -1,0 +1,50 @@
+// Bytes both ways between a client and an upstream, after a 101 or for a CONNECT: nobody looks at
+// them. What one side sends waits in its own connection's read buffer until the other side takes
+// it, and while it waits no more is read, so that a tunnel costs two read buffers at most and holds
+// the faster side back. An end of file passes on; the other direction goes on.
+#pragma once
+
+#include "gateway/net/connection.hpp"
+
+namespace gatedrill::gateway {
+
+class Tunnel {
+ public:
+  // Both outlive it.
+  Tunnel(Connection& client, Connection& upstream)
+      : from_client_{client, upstream}, from_upstream_{upstream, client} {}
+
+  // Moves what it can now; true if something moved.
+  bool move();
+
+  enum class State {
+    open,
+    closed,         // both sides have ended in good order
+    client_lost,    // a reset, or nothing can be written any more
+    upstream_lost,  // the same
+  };
+
+  [[nodiscard]] State state() const;
+
+  // One side has sent its last byte.
+  [[nodiscard]] bool half_closed() const { return from_client_.ended || from_upstream_.ended; }
+
+  // Has the session resumed once more can be moved.
+  void await_more();
+
+ private:
+  struct Flow {
+    Connection& from;
+    Connection& to;
+    bool ended = false;  // and `to` has been told
+
+    bool move();
+    void await_more();
+    [[nodiscard]] bool broken() const;
+  };
+
+  Flow from_client_;
+  Flow from_upstream_;
+};
+
+}  // namespace gatedrill::gateway
