@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "gateway/http/head_writer.hpp"
 #include "gateway/proxy/session.hpp"
 
 namespace gatedrill::gateway {
@@ -25,6 +26,7 @@ Shard::Shard(const GatewayConfig& config,
       clock_(clock),
       sink_(sink),
       name_(intern(config.name)),
+      via_(http::via_name(config.name)),
       request_ids_(id_seed(config, clock)),
       router_(config.routes),
       connections_(context.get_executor()) {

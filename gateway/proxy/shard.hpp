@@ -85,6 +85,9 @@ class Shard {
 
   [[nodiscard]] NameId name() const { return name_; }
 
+  // The name in Via fields.
+  [[nodiscard]] const std::string& via() const { return via_; }
+
   [[nodiscard]] Connections& connections() { return connections_; }
 
   // Null: there is none.
@@ -112,6 +115,7 @@ class Shard {
   const SteadyClock& clock_;
   EventSink& sink_;
   NameId name_;
+  std::string via_;
   RequestIds request_ids_;
   AddressSet trusted_proxies_;
   Router router_;

@@ -71,6 +71,7 @@ client:
    max_header_line: 6KiB, max_header_fields: 7, max_uri: 8KiB, max_body: 9MB, max_connections: 10,
    trusted_proxies: [10.0.0.1, '::1']}
 timeouts: {connect: 100ms, response: 1s}
+trailers: [grpc-status]
 retry: {max_retries: 2}
 upstreams:
   shop:
@@ -91,6 +92,7 @@ routes:
     match: {host: shop.example, path_prefix: /buy}
     upstream: shop
     strip_prefix: /buy
+    trailers: [X-Sum, Server-Timing]
     timeouts: {response: 5s, idle: 6s, total: 7s}
     retry:
       {on_connect: true, on_stale_reuse: false, on_reset: true, on_timeout: true, on_status: [502, 503], idempotency_key_header: Idempotency-Key, backoff: 1ms,
@@ -143,6 +145,8 @@ routes:
   EXPECT_EQ(buy.timeouts, (TimeoutConfig{100ms, 5s, 6s, 7s})) << "connect is that of the top";
   EXPECT_EQ(buy.retry, (RetryConfig{2, true, false, true, true, {502, 503}, "Idempotency-Key", 1ms, 2ms}));
   EXPECT_EQ(buy.rate_limit, (TokenBucket::Config{30, 1min, 5}));
+  EXPECT_THAT(buy.trailers, ElementsAre("X-Sum", "Server-Timing")) << "its own, not the top's too";
+  EXPECT_THAT(config.routes[1].trailers, ElementsAre("grpc-status"));
   EXPECT_EQ(config.routes[1].timeouts.response, Duration{1s});
   EXPECT_EQ(config.routes[1].retry.max_retries, 0);
   EXPECT_FALSE(config.routes[1].retry.on_stale_reuse);
@@ -204,6 +208,12 @@ TEST(GatewayConfig, RefusesWhatCannotBeMeant) {
       {"client.trusted_proxies=[proxy]",
        "client.trusted_proxies[0]: expected an IP address such as 10.0.0.1 or ::1, got 'proxy'"},
       {"client.max_uri=0", "client.max_uri: must be more than 0"},
+      {"trailers=[X-Sum, Content-Length]",
+       "trailers[1]: cannot pass behind a body: 'Content-Length' frames, routes, authenticates or "
+       "controls"},
+      {"routes[0].trailers=[X-Forwarded-For]",
+       "routes[0].trailers[0]: cannot pass behind a body: 'X-Forwarded-For' frames, routes, "
+       "authenticates or controls"},
   };
   for (const auto& [assignment, text] : rows)
     EXPECT_EQ(problem_of(assignment), text) << assignment;
