@@ -66,7 +66,8 @@ class GatewayServer::State final : public DeadlineOwner {
         const SteadyClock& clock,
         EventSink& sink,
         asio::io_context& context)
-      : shard_(config, context, clock, sink),
+      : clients_(config.client.connections_per_ip_max),
+        shard_(config, context, clock, sink, clients_),
         connections_max_(connections_max(config.client)),
         sweeper_(shard_),
         drain_timer_(context, clock, *this) {
@@ -155,6 +156,7 @@ class GatewayServer::State final : public DeadlineOwner {
     }
   }
 
+  ClientConnections clients_;
   Shard shard_;
   std::size_t connections_max_;
   Sweeper sweeper_;

@@ -27,7 +27,9 @@ Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::Hea
   if (verdict.refusal) co_return refuse_unread(*verdict.refusal);
   const http::RequestOptions options = http::request_options(head);
   prepare(head, verdict, options);
-  if (const auto refusal = judge(head, verdict, options)) co_return refuse(*refusal);
+  if (const auto refusal = judge(head, verdict, options)) {
+    co_return refuse(session_.now(), *refusal);
+  }
 
   const std::string_view path = head.target == "*" ? "/" : http::path_of(head.target);
   ShardRoute* route = session_.shard().match(verdict.host, path);
@@ -102,17 +104,18 @@ void Stream::identify(const http::RequestHead& head, std::string_view request_id
   request_.path = head.target.empty() ? NameId{} : intern_untrusted(http::path_of(head.target));
 }
 
-// A head that is too long, malformed or late is not quoted in events.
+// A head that is too long, malformed or late is not quoted in events. Its request took as long as
+// it was coming.
 StreamEnd Stream::refuse_unread(const http::Refusal& refusal) {
   identify(http::RequestHead{}, {});
   head_only_ = false;
-  return refuse(refusal);
+  return refuse(session_.head_begun(), refusal);
 }
 
-StreamEnd Stream::refuse(const http::Refusal& refusal) {
+StreamEnd Stream::refuse(TimePoint began, const http::Refusal& refusal) {
   keep_alive_ = false;
   write_reply(refusal.cause, refusal.status, Duration{0});
-  publish(refusal.cause, refusal.status);
+  publish(began, refusal.cause, refusal.status);
   return StreamEnd::linger;
 }
 
@@ -121,16 +124,17 @@ StreamEnd Stream::no_route() {
   }
   if (!upload_.received()) keep_alive_ = false;
   write_reply(Cause::no_route, local_status(Cause::no_route), Duration{0});
-  publish(Cause::no_route, local_status(Cause::no_route));
+  publish(session_.now(), Cause::no_route, local_status(Cause::no_route));
   if (!upload_.received()) return StreamEnd::linger;
   return keep_alive_ ? StreamEnd::keep : StreamEnd::close;
 }
 
 // A request that never became an exchange.
-void Stream::publish(Cause cause, int status) {
+void Stream::publish(TimePoint began, Cause cause, int status) {
   RequestDone done;
   done.request_id = request_.id;
-  done.at = session_.now();
+  done.at = began;
+  done.latency = session_.now() - began;
   done.client = request_.client;
   done.method = request_.method;
   done.path = request_.path;
@@ -149,6 +153,7 @@ void Stream::write_reply(Cause cause, int status, Duration retry_after) {
   };
   out.append("HTTP/1.1 ").append(number(status)).append(" ");
   out.append(http::reason_of(status)).append("\r\n");
+  append_field(out, "date", session_.shard().date(session_.now()));
   append_field(out, "content-type", "application/json");
   // {"status":502,"cause":"connect_refused"}
   constexpr std::string_view kBefore = "{\"status\":";

@@ -72,9 +72,9 @@ class Stream {
                const http::RequestVerdict& verdict,
                const http::RequestOptions& options);
   void identify(const http::RequestHead& head, std::string_view request_id);
-  StreamEnd refuse(const http::Refusal& refusal);
+  StreamEnd refuse(TimePoint began, const http::Refusal& refusal);
   StreamEnd no_route();
-  void publish(Cause cause, int status);
+  void publish(TimePoint began, Cause cause, int status);
 
   Session& session_;
   Upload upload_;
