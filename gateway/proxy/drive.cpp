@@ -131,7 +131,8 @@ Task<Step> Drive::converse() {
   for (;;) {
     if (auto step = send_request()) co_return *step;
     if (auto step = read_answer_head()) co_return *step;
-    if (connection_->ended()) {
+    const bool held_back = session_.to_client().pending() >= kAnswerPendingMax;
+    if (connection_->ended() && !held_back) {
       const bool unsent = connection_->write_error() && !facts_.response_started;
       co_return fail(unsent ? cause_of(connection_->write_error(), Operation::write)
                             : cause_of(connection_->read_error(), Operation::read));
@@ -144,6 +145,7 @@ Task<Step> Drive::converse() {
       co_return fail(deadline_.cause);
     }
     session_.to_client().flush(session_.client());
+    if (!session_.to_client().empty()) session_.client().await_writable();
     connection_->start_read(session_.shard().config().response_head.head_bytes);
     if (stream_.upload().pending() && !connection_->write_error()) connection_->await_writable();
     session_.client().start_read();
@@ -199,7 +201,8 @@ std::optional<Step> Drive::read_answer_head() {
   const http::h1::HeadLimits& limits = session_.shard().config().response_head;
   for (;;) {
     const std::string_view input = connection_->input();
-    if (input.empty()) return std::nullopt;
+    // Interim answers are many, perhaps, and the client slow.
+    if (input.empty() || session_.to_client().pending() >= kAnswerPendingMax) return std::nullopt;
     facts_.response_started = true;
     const http::h1::HeadResult parsed = http::h1::parse_response_head(input, limits, head);
     if (parsed.state == http::h1::HeadState::incomplete) return std::nullopt;
