@@ -38,6 +38,10 @@ bool is_reserved_for(const ProbeDone& /*event*/) {
   return false;
 }
 
+bool is_reserved_for(const Eviction& /*event*/) {
+  return true;
+}
+
 bool is_reserved_for(const FaultWindow& /*event*/) {
   return true;
 }
@@ -70,8 +74,8 @@ const RequestId* sampled_by(const Event& event) {
 
 std::string_view kind_name(std::size_t index) {
   constexpr std::array<std::string_view, std::variant_size_v<EventBody>> kNames{
-      "requests", "attempts", "sends",      "executions", "transitions",
-      "probes",   "faults",   "fault_hits", "resources",  "dropped"};
+      "requests",  "attempts", "sends",      "executions", "transitions", "probes",
+      "evictions", "faults",   "fault_hits", "resources",  "dropped"};
   return kNames.at(index);
 }
 

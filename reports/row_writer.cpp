@@ -40,6 +40,12 @@ class Row {
 
   Row& duration(Duration value) { return number(value.count()); }
 
+  Row& phase(Duration value) {
+    if (value != PhaseTimes::kNotBegun) return duration(value);
+    statement_.bind_null(++index_);
+    return *this;
+  }
+
   template <class Integer>
   Row& number(Integer value) {
     statement_.bind(++index_, static_cast<std::int64_t>(value));
@@ -91,6 +97,10 @@ TimePoint end_of(const ProbeDone& event) {
   return event.at + event.latency;
 }
 
+TimePoint end_of(const Eviction& event) {
+  return event.at;
+}
+
 TimePoint end_of(const FaultWindow& event) {
   return event.at;
 }
@@ -118,13 +128,13 @@ Result<RowWriter> RowWriter::prepare(Database& database) {
 
   RowWriter writer;
   for (const Table& table :
-       {Table{writer.request_, "t_request", 16}, Table{writer.attempt_, "t_attempt", 15},
+       {Table{writer.request_, "t_request", 16}, Table{writer.attempt_, "t_attempt", 19},
         Table{writer.send_, "t_send", 14}, Table{writer.execution_, "t_execution", 7},
         Table{writer.transition_, "t_transition", 7}, Table{writer.probe_, "t_probe", 6},
-        Table{writer.fault_, "t_fault", 6}, Table{writer.fault_hit_, "t_fault_hit", 8},
-        Table{writer.resource_, "t_resource", 9}, Table{writer.dropped_, "t_dropped", 3},
-        Table{writer.outcome_, "t_per_second", 8}, Table{writer.latency_, "t_latency", 10},
-        Table{writer.phase_, "t_phase", 4}}) {
+        Table{writer.eviction_, "t_eviction", 8}, Table{writer.fault_, "t_fault", 6},
+        Table{writer.fault_hit_, "t_fault_hit", 8}, Table{writer.resource_, "t_resource", 9},
+        Table{writer.dropped_, "t_dropped", 3}, Table{writer.outcome_, "t_per_second", 8},
+        Table{writer.latency_, "t_latency", 10}, Table{writer.phase_, "t_phase", 4}}) {
     std::string sql = std::string("INSERT INTO ") + table.name + " VALUES(?";
     for (int i = 1; i < table.columns; ++i)
       sql += ",?";
@@ -182,6 +192,10 @@ int RowWriter::insert(NameId gateway, const AttemptDone& event, std::uint32_t we
       .duration(event.latency)
       .name(event.why_retried)
       .number(weight)
+      .phase(event.phases.connect)
+      .phase(event.phases.send)
+      .phase(event.phases.wait)
+      .phase(event.phases.receive)
       .write();
 }
 
@@ -236,6 +250,19 @@ int RowWriter::insert(NameId gateway, const ProbeDone& event, std::uint32_t /*we
       .name(event.endpoint)
       .name(event.verdict)
       .duration(event.latency)
+      .write();
+}
+
+int RowWriter::insert(NameId gateway, const Eviction& event, std::uint32_t /*weight*/) {
+  return Row(eviction_)
+      .gateway(gateway)
+      .time(event.at)
+      .name(event.upstream)
+      .name(event.endpoint)
+      .number_if_any(event.connection_id)
+      .name(event.reason)
+      .duration(event.age)
+      .number(event.requests)
       .write();
 }
 

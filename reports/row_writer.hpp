@@ -35,13 +35,14 @@ class RowWriter {
   int insert(NameId gateway, const Execution& event, std::uint32_t weight);
   int insert(NameId gateway, const Transition& event, std::uint32_t weight);
   int insert(NameId gateway, const ProbeDone& event, std::uint32_t weight);
+  int insert(NameId gateway, const Eviction& event, std::uint32_t weight);
   int insert(NameId gateway, const FaultWindow& event, std::uint32_t weight);
   int insert(NameId gateway, const FaultHit& event, std::uint32_t weight);
   int insert(NameId gateway, const ResourceSample& event, std::uint32_t weight);
   int insert(NameId gateway, const Dropped& event, std::uint32_t weight);
 
-  Statement request_, attempt_, send_, execution_, transition_, probe_, fault_, fault_hit_,
-      resource_, dropped_, outcome_, latency_, phase_;
+  Statement request_, attempt_, send_, execution_, transition_, probe_, eviction_, fault_,
+      fault_hit_, resource_, dropped_, outcome_, latency_, phase_;
 };
 
 }  // namespace gatedrill::reports

@@ -10,7 +10,7 @@
 namespace gatedrill::reports {
 
 inline constexpr std::int32_t kRunApplicationId = 0x67647275;  // "gdru"
-inline constexpr int kRunSchemaVersion = 1;
+inline constexpr int kRunSchemaVersion = 2;
 
 // A run.db of any version.
 [[nodiscard]] bool is_run_file(const std::string& path);

@@ -18,7 +18,8 @@ CREATE TABLE t_attempt(
   gateway TEXT, request_id TEXT, attempt INTEGER NOT NULL, at_ns INTEGER NOT NULL, upstream TEXT,
   endpoint TEXT, reused INTEGER NOT NULL, connection_id INTEGER, connection_age_ns INTEGER NOT NULL,
   connection_ordinal INTEGER NOT NULL, status INTEGER, cause TEXT NOT NULL,
-  latency_ns INTEGER NOT NULL, why_retried TEXT, weight INTEGER NOT NULL) STRICT;
+  latency_ns INTEGER NOT NULL, why_retried TEXT, weight INTEGER NOT NULL, connect_ns INTEGER,
+  send_ns INTEGER, wait_ns INTEGER, receive_ns INTEGER) STRICT;
 
 CREATE TABLE t_send(
   gateway TEXT, request_id TEXT, source TEXT, intended_ns INTEGER NOT NULL, sent_ns INTEGER,
@@ -37,6 +38,10 @@ CREATE TABLE t_transition(
 CREATE TABLE t_probe(
   gateway TEXT, at_ns INTEGER NOT NULL, prober TEXT, endpoint TEXT, verdict TEXT,
   latency_ns INTEGER NOT NULL) STRICT;
+
+CREATE TABLE t_eviction(
+  gateway TEXT, at_ns INTEGER NOT NULL, upstream TEXT, endpoint TEXT, connection_id INTEGER,
+  reason TEXT NOT NULL, age_ns INTEGER NOT NULL, requests INTEGER NOT NULL) STRICT;
 
 CREATE TABLE t_fault(
   gateway TEXT, at_ns INTEGER NOT NULL, until_ns INTEGER, name TEXT, kind TEXT, target TEXT) STRICT;
@@ -79,7 +84,8 @@ CREATE VIEW requests AS
 CREATE VIEW attempts AS
   SELECT gateway, request_id, attempt, at_ns / 1e6 AS at_ms, upstream, endpoint, reused,
          connection_id, connection_age_ns / 1e6 AS connection_age_ms, connection_ordinal, status,
-         cause, latency_ns / 1e6 AS latency_ms, why_retried
+         cause, latency_ns / 1e6 AS latency_ms, why_retried, connect_ns / 1e6 AS connect_ms,
+         send_ns / 1e6 AS send_ms, wait_ns / 1e6 AS wait_ms, receive_ns / 1e6 AS receive_ms
   FROM t_attempt;
 
 CREATE VIEW sends AS
@@ -98,6 +104,12 @@ CREATE VIEW transitions AS
 CREATE VIEW probes AS
   SELECT gateway, at_ns / 1e6 AS at_ms, prober, endpoint, verdict, latency_ns / 1e6 AS latency_ms
   FROM t_probe;
+
+-- Kept connections that a pool gave up, and why; count(*) by reason is exact.
+CREATE VIEW evictions AS
+  SELECT gateway, at_ns / 1e6 AS at_ms, upstream, endpoint, connection_id, reason,
+         age_ns / 1e6 AS age_ms, requests
+  FROM t_eviction;
 
 -- A fault that was switched on several times: a hit belongs to the latest window begun by then, one
 -- before them all to the first.

@@ -31,6 +31,8 @@ std::string retry_line(const RetryConfig& retry) {
   add(retry.on_stale_reuse, "stale_reuse");
   add(retry.on_reset, "reset");
   add(retry.on_timeout, "timeout");
+  for (const int status : retry.on_status)
+    add(true, std::to_string(status));
   if (on.empty()) return line("retry", "off");
   const std::string again =
       retry.max_retries == 1 ? "once" : std::to_string(retry.max_retries) + " times";

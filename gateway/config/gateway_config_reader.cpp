@@ -73,6 +73,17 @@ void read_listen(YamlReader& reader, std::vector<std::string>& listen) {
   if (reader.clean()) listen = std::move(addresses);
 }
 
+// `access.log`, or {path: access.log, sample_ok: 100}.
+void read_access_log(YamlReader& reader, AccessLogConfig& config) {
+  if (!reader.is_map()) {
+    read_yaml(reader, config.path);
+    if (reader.clean() && config.path.empty()) reader.problem("must not be empty");
+    return;
+  }
+  reader.required("path", config.path);
+  reader.optional("sample_ok", config.sample_ok, at_least(1U));
+}
+
 // `127.0.0.1:9001`, or {address: 127.0.0.1:9001, name: shop-1} for a name of its own in reports.
 void read_endpoint(YamlReader& reader, std::string& address_text, std::string& name) {
   Address address;
@@ -200,6 +211,8 @@ void read_yaml(YamlReader& reader, GatewayConfig& config) {
                   [&](YamlReader& response) { read_head_limits(response, config.response_head); });
   reader.optional("replay_buffer", as_size(config.replay_buffer_bytes));
   reader.optional("cause_header", config.cause_header);
+  reader.optional("proxy_status", config.proxy_status);
+  reader.optional("access_log", [&](YamlReader& log) { read_access_log(log, config.access_log); });
   reader.optional("drain_timeout", config.drain_timeout);
   reader.optional("sample_ok", config.sample_ok, at_least(1U));
   // Before the routes, which begin with them.

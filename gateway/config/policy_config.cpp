@@ -94,6 +94,7 @@ void read_yaml(YamlReader& reader, RetryConfig& config) {
   if (is_off(reader)) {
     config.max_retries = 0;
     config.on_connect = config.on_stale_reuse = config.on_reset = config.on_timeout = false;
+    config.on_status.clear();
     return;
   }
   reader.optional("max_retries", config.max_retries, between(0, kMostRetries));
@@ -101,6 +102,19 @@ void read_yaml(YamlReader& reader, RetryConfig& config) {
   reader.optional("on_stale_reuse", config.on_stale_reuse);
   reader.optional("on_reset", config.on_reset);
   reader.optional("on_timeout", config.on_timeout);
+  reader.optional("on_status", [&](YamlReader& statuses) {
+    config.on_status.clear();
+    statuses.each_item([&](YamlReader& item) {
+      int status = 0;
+      read_yaml(item, status);
+      if (!item.clean()) return;
+      if (status < 502 || status > 504) {
+        item.problem("expected 502, 503 or 504, got " + std::to_string(status) +
+                     ": no other status says that a second try may do better");
+      }
+      config.on_status.push_back(status);
+    });
+  });
   reader.optional("idempotency_key_header", config.idempotency_key_header, not_empty);
   reader.optional("backoff", config.backoff_base);
   reader.optional("backoff_max", config.backoff_max);

@@ -4,7 +4,7 @@
 //   breaker: {failure_rate: 50%, consecutive_failures: 10, open: 5s}    or  breaker: off
 //   health:  {path: /ready, interval: 5s, timeout: 2s, fall: 3}         or  health: off
 //   pool:    {idle_timeout: 50s, max_age: 10m, max_requests: 1000}      or  pool: off
-//   retry:   {max_retries: 1, on_connect: true, on_stale_reuse: false}  or  retry: off
+//   retry:   {max_retries: 1, on_connect: true, on_status: [503]}       or  retry: off
 //   limits:  {rate: 500/s, burst: 1000}
 //   timeouts: {connect: 1s, response: 3s, idle: 15s, total: 5s}
 #pragma once

@@ -62,4 +62,9 @@ inline constexpr int kCauseCount = static_cast<int>(Cause::internal) + 1;
 // The error token of RFC 9209 (Proxy-Status); empty where there is none.
 [[nodiscard]] std::string_view proxy_status_token(Cause cause);
 
+// What Envoy's RESPONSE_FLAGS and the first two characters of HAProxy's termination state say for
+// the same event; empty where they have no word for it.
+[[nodiscard]] std::string_view envoy_flag(Cause cause);
+[[nodiscard]] std::string_view haproxy_state(Cause cause);
+
 }  // namespace gatedrill

@@ -32,6 +32,19 @@ struct RequestDone {
   NameId limiter_key;
 };
 
+// How long each phase of an attempt took, in HAR's words. The phase in which the attempt ended has
+// its time up to there; one that was never begun has kNotBegun (`connect` on a kept connection).
+struct PhaseTimes {
+  static constexpr Duration kNotBegun{-1};
+
+  Duration connect = kNotBegun;
+  Duration send = kNotBegun;     // the request, its body included
+  Duration wait = kNotBegun;     // for the answer's head
+  Duration receive = kNotBegun;  // the answer's body
+
+  bool operator==(const PhaseTimes&) const = default;
+};
+
 // One attempt of a request at one endpoint.
 struct AttemptDone {
   RequestId request_id;
@@ -46,6 +59,7 @@ struct AttemptDone {
   std::uint32_t connection_ordinal = 0;  // which request on its connection, from 1
   std::uint16_t status = 0;
   Cause cause = Cause::ok;
+  PhaseTimes phases;
   NameId why_retried;  // of the attempt that follows this one: the reason; empty for the last
 };
 
@@ -106,6 +120,17 @@ struct ProbeDone {
   Duration latency{0};
 };
 
+// A kept connection to an endpoint that its pool gave up.
+struct Eviction {
+  TimePoint at;
+  NameId upstream;
+  NameId endpoint;
+  std::uint64_t connection_id = 0;
+  NameId reason;  // as Pool::Eviction says
+  Duration age{0};
+  std::uint32_t requests = 0;  // that it carried
+};
+
 // A fault of the timeline was switched on; its hits are counted from FaultHit events.
 struct FaultWindow {
   TimePoint at;
@@ -149,6 +174,7 @@ using EventBody = std::variant<RequestDone,
                                Execution,
                                Transition,
                                ProbeDone,
+                               Eviction,
                                FaultWindow,
                                FaultHit,
                                ResourceSample,

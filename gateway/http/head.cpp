@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace gatedrill::http {
 namespace {
@@ -45,6 +46,16 @@ bool has_token(const std::vector<Field>& fields, std::string_view name, std::str
     }
   }
   return false;
+}
+
+std::optional<Duration> retry_after(const std::vector<Field>& fields) {
+  const auto value = find_field(fields, "Retry-After");
+  if (!value) return std::nullopt;
+  std::uint32_t seconds = 0;
+  const char* end = value->data() + value->size();
+  const auto [rest, error] = std::from_chars(value->data(), end, seconds);
+  if (rest != end || error != std::errc{}) return Duration::max();
+  return std::chrono::seconds{seconds};
 }
 
 std::string_view path_of(std::string_view target) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/core/time.hpp"
+
 namespace gatedrill::http {
 
 struct Field {
@@ -39,6 +41,9 @@ struct ResponseHead {
 [[nodiscard]] bool has_token(const std::vector<Field>& fields,
                              std::string_view name,
                              std::string_view token);
+
+// Retry-After as delta-seconds; Duration::max() for a date, which nobody here waits for.
+[[nodiscard]] std::optional<Duration> retry_after(const std::vector<Field>& fields);
 
 // The path of an origin-form or absolute-form target, without query; "/" if empty.
 [[nodiscard]] std::string_view path_of(std::string_view target);

@@ -44,7 +44,8 @@ void Connections::close(Connection& connection) {
 
 void Connections::close_evicted(Pool& pool) {
   for (const Pool::Evicted& evicted : pool.take_evicted()) {
-    const auto found = entries_.find(evicted.id);
+    if (on_evicted) on_evicted(pool, evicted);
+    const auto found = entries_.find(evicted.lease.id);
     if (found != entries_.end()) close(*found->second.connection);
   }
 }
@@ -55,7 +56,8 @@ void Connections::on_connection_event(Connection& connection) {
   const auto found = entries_.find(connection.id());
   assert(found != entries_.end() && found->second.pool != nullptr);
   Pool& pool = *found->second.pool;
-  pool.closed_by_peer(connection.id());
+  pool.lost(connection.id(),
+            connection.input().empty() ? Pool::Eviction::peer_closed : Pool::Eviction::unsolicited);
   close_evicted(pool);
 }
 

@@ -3,6 +3,7 @@
 // sends what nobody asked for) leaves its pool at once.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <unordered_map>
 
@@ -26,6 +27,9 @@ class Connections final : public ConnectionOwner {
   void keep(const std::shared_ptr<Connection>& connection, Pool& pool);
   // A busy one is of no more use.
   void close(Connection& connection);
+  // Told of each connection that a pool gave up.
+  std::function<void(const Pool& pool, const Pool::Evicted& evicted)> on_evicted;
+
   // Closes what the pool gave up.
   void close_evicted(Pool& pool);
 

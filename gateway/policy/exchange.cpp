@@ -66,7 +66,44 @@ Step Exchange::send(TimePoint now, bool fresh_connection) {
   attempt.connection_id = connection_.id;
   attempt.connection_age = now - connection_.opened_at;
   attempt.connection_ordinal = connection_.ordinal;
+  enter_phase(now, connection_.reused() ? Phase::request : Phase::connect);
   return Send{endpoint_, connection_};
+}
+
+void Exchange::enter_phase(TimePoint now, Phase phase) {
+  phase_ = phase;
+  phase_begun_ = now;
+}
+
+void Exchange::leave_phase(TimePoint now) {
+  const Duration took = now - phase_begun_;
+  PhaseTimes& times = current().phases;
+  switch (phase_) {
+    case Phase::connect:
+      times.connect = took;
+      break;
+    case Phase::request:
+      times.send = took;
+      break;
+    case Phase::response:
+      times.wait = took;
+      break;
+    case Phase::body:
+      times.receive = took;
+      break;
+  }
+}
+
+void Exchange::on_connected(TimePoint now) {
+  assert(attempt_open_ && phase_ == Phase::connect);
+  leave_phase(now);
+  enter_phase(now, Phase::request);
+}
+
+void Exchange::on_request_sent(TimePoint now) {
+  if (!attempt_open_ || phase_ != Phase::request) return;  // the answer came first
+  leave_phase(now);
+  enter_phase(now, Phase::response);
 }
 
 Deadline Exchange::deadline(Phase phase, TimePoint now) const {
@@ -89,6 +126,7 @@ Deadline Exchange::deadline(Phase phase, TimePoint now) const {
 }
 
 void Exchange::end_attempt(TimePoint now, Cause cause, int status) {
+  leave_phase(now);
   AttemptDone& attempt = current();
   attempt.latency = now - attempt.at;
   attempt.cause = cause;
@@ -107,10 +145,24 @@ void Exchange::cancel_breaker(TimePoint now) {
   permit_.reset();
 }
 
-Step Exchange::on_response_head(TimePoint now, int status) {
+Step Exchange::on_response_head(TimePoint now, int status, std::optional<Duration> retry_after) {
   assert(attempt_open_);
-  status_ = status;
   record_breaker(now, !counts_as_failure(status), now - current().at);
+  const RetryVerdict verdict = may_retry_status(route_->config.retry, request_.facts, status);
+  const Duration pause = retry_after.value_or(Duration{0});
+  if (verdict.retry && pause < total_by_ - now) {
+    if (const auto again = retry(now, verdict, pause)) {
+      pools_->pool(endpoint_).closed(connection_);
+      attempt_open_ = false;
+      end_attempt(now, Cause::upstream_status, status);
+      last_failure_ = Cause::upstream_status;
+      last_status_ = status;
+      return *again;
+    }
+  }
+  status_ = status;
+  leave_phase(now);
+  enter_phase(now, Phase::body);
   return Forward{};
 }
 
@@ -134,15 +186,18 @@ Step Exchange::on_attempt_failed(TimePoint now, FailureFacts failure) {
     record_breaker(now, false, now - current().at);
   }
   if (!verdict.retry || now >= total_by_) return reply(now, failure.cause);
-  return retry(now, verdict);
+  if (const auto again = retry(now, verdict, Duration{0})) return *again;
+  return reply(now, last_failure_);
 }
 
-Step Exchange::retry(TimePoint now, const RetryVerdict& verdict) {
+std::optional<Step> Exchange::retry(TimePoint now,
+                                    const RetryVerdict& verdict,
+                                    Duration pause_min) {
   const bool used_up =
       verdict.charged ? retries_ >= route_->config.retry.max_retries : stale_retried_;
   if (used_up || attempt_count_ >= kAttemptsMax) {
     retries_exhausted_ = true;
-    return reply(now, last_failure_);
+    return std::nullopt;
   }
   why_next_ = intern(verdict.why);
   if (!verdict.charged) {
@@ -154,7 +209,7 @@ Step Exchange::retry(TimePoint now, const RetryVerdict& verdict) {
   in_budget_ = upstream_->retry_budget().try_start(upstream_->active());
   if (!in_budget_) {
     retries_exhausted_ = true;
-    return reply(now, last_failure_);
+    return std::nullopt;
   }
   ++retries_;
   fresh_next_ = verdict.fresh_connection;
@@ -166,7 +221,7 @@ Step Exchange::retry(TimePoint now, const RetryVerdict& verdict) {
   const Duration pause{limit.count() > 0 ? static_cast<std::int64_t>(
                                                draw % static_cast<std::uint64_t>(limit.count()))
                                          : 0};
-  return Wait{std::min(now + pause, total_by_)};
+  return Wait{std::min(now + std::max(pause, pause_min), total_by_)};
 }
 
 Step Exchange::on_waited(TimePoint now) {
@@ -220,7 +275,8 @@ Step Exchange::on_request_failed(TimePoint now, Cause cause) {
 
 Step Exchange::reply(TimePoint now, Cause cause, Duration retry_after) {
   cause_ = cause;
-  status_ = local_status(cause);
+  // An answer that was thrown away for a retry which could not be made is told by its status.
+  status_ = cause == Cause::upstream_status ? last_status_ : local_status(cause);
   release(now);
   return LocalReply{cause, status_, retry_after};
 }
@@ -246,9 +302,12 @@ Step Exchange::finish(TimePoint now, Cause cause, Done done) {
 }
 
 void Exchange::report(NameId gateway, EventSink& sink) const {
-  for (int i = 0; i < attempt_count_; ++i) {
-    sink.publish({gateway, attempts_[static_cast<std::size_t>(i)]});
-  }
+  for (const AttemptDone& attempt : attempts())
+    sink.publish({gateway, attempt});
+  sink.publish({gateway, summary()});
+}
+
+RequestDone Exchange::summary() const {
   RequestDone done;
   done.request_id = request_.id;
   done.at = arrived_;
@@ -263,7 +322,7 @@ void Exchange::report(NameId gateway, EventSink& sink) const {
   done.retries_exhausted = retries_exhausted_;
   done.attempts = static_cast<std::uint8_t>(attempt_count_);
   done.limiter = limiter_;
-  sink.publish({gateway, done});
+  return done;
 }
 
 }  // namespace gatedrill::gateway

@@ -3,7 +3,8 @@
 // proxy/drive, simulated: scenarios/sim) does each step and reports what came of it:
 //
 //   start ─► Send ─► on_response_head ─► Forward ─► on_response_end ─► Done
-//     │       ▲ └──► on_attempt_failed ─┬─► Wait ─► on_waited ─┐
+//     │       ▲ │           └───────────┐ (a status to be retried)
+//     │       │ └──► on_attempt_failed ─┼─► Wait ─► on_waited ─┐
 //     │       └─────────────────────────┼──────────────────────┘
 //     │                                 ├─► LocalReply ─► on_reply_sent ─► Done
 //     └─────────────────────────────────┘
@@ -16,6 +17,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <variant>
 
@@ -88,7 +90,14 @@ class Exchange {
       : route_(&route), upstream_(route.upstream), pools_(&pools), request_(request) {}
 
   Step start(TimePoint now);
-  Step on_response_head(TimePoint now, int status);
+  // The attempt's new connection stands; its whole request is written. For the phases' times.
+  void on_connected(TimePoint now);
+  void on_request_sent(TimePoint now);
+  // Forward, or Wait if the answer is to be thrown away with its connection and the request sent
+  // again. `retry_after` is the answer's own.
+  Step on_response_head(TimePoint now,
+                        int status,
+                        std::optional<Duration> retry_after = std::nullopt);
   // `failure.cause` as the driver saw it (upstream_closed, connect_refused, a deadline's cause,
   // ...); failure.reused is filled in here.
   Step on_attempt_failed(TimePoint now, FailureFacts failure);
@@ -124,7 +133,14 @@ class Exchange {
 
   [[nodiscard]] const Request& request() const { return request_; }
 
-  // Publishes the finished request and its attempts under the gateway's name. Call once, at Done.
+  // At Done: the finished request and its attempts.
+  [[nodiscard]] RequestDone summary() const;
+
+  [[nodiscard]] std::span<const AttemptDone> attempts() const {
+    return {attempts_.data(), static_cast<std::size_t>(attempt_count_)};
+  }
+
+  // Publishes both under the gateway's name. Call once, at Done.
   void report(NameId gateway, EventSink& sink) const;
 
  private:
@@ -133,7 +149,10 @@ class Exchange {
   Step send(TimePoint now, bool fresh_connection);
   Step reply(TimePoint now, Cause cause, Duration retry_after = Duration{0});
   Step finish(TimePoint now, Cause cause, Done done);
-  Step retry(TimePoint now, const RetryVerdict& verdict);
+  // Nothing if the request may not be sent again after all.
+  std::optional<Step> retry(TimePoint now, const RetryVerdict& verdict, Duration pause_min);
+  void enter_phase(TimePoint now, Phase phase);
+  void leave_phase(TimePoint now);
   void end_attempt(TimePoint now, Cause cause, int status);
   void drop_attempt(TimePoint now, Cause cause);
   void record_breaker(TimePoint now, bool success, Duration latency);
@@ -161,12 +180,15 @@ class Exchange {
   std::optional<CircuitBreaker::Permit> permit_;
   ConnectionLease connection_;
   bool attempt_open_ = false;
+  Phase phase_ = Phase::connect;
+  TimePoint phase_begun_{};
   std::size_t endpoint_ = 0;
   int retries_ = 0;  // charged ones
   bool stale_retried_ = false;
   bool fresh_next_ = false;
   NameId why_next_;  // why the next attempt is made
   Cause last_failure_ = Cause::internal;
+  int last_status_ = 0;  // of an answer that was to be retried
   bool panic_ = false;
 
   int attempt_count_ = 0;

@@ -18,10 +18,22 @@ std::string_view to_string(Pool::Eviction reason) {
       return "surplus";
     case Pool::Eviction::peer_closed:
       return "peer_closed";
+    case Pool::Eviction::unsolicited:
+      return "unsolicited";
     case Pool::Eviction::endpoint_down:
       return "endpoint_down";
   }
   return "idle";
+}
+
+Eviction eviction_of(const Pool& pool, const Pool::Evicted& evicted, TimePoint now) {
+  return {now,
+          pool.upstream(),
+          pool.endpoint(),
+          evicted.lease.id,
+          intern(to_string(evicted.reason)),
+          now - evicted.lease.opened_at,
+          evicted.lease.ordinal};
 }
 
 // Up to 10 % less by a hash of the id (Knuth's multiplicative one), so that connections opened
@@ -41,7 +53,7 @@ std::optional<ConnectionLease> Pool::take_idle(TimePoint now) {
       ++lease.ordinal;
       return lease;
     }
-    evicted_.push_back({last.lease.id, last.reason});
+    evicted_.push_back({last.lease, last.reason});
   }
   return std::nullopt;
 }
@@ -51,7 +63,7 @@ ConnectionLease Pool::open(TimePoint now, std::uint64_t id) {
   ++busy_;
   if (config_.max_connections > 0 && !idle_.empty() &&
       busy_ + static_cast<int>(idle_.size()) > config_.max_connections) {
-    evicted_.push_back({idle_.front().lease.id, Eviction::surplus});
+    evicted_.push_back({idle_.front().lease, Eviction::surplus});
     idle_.erase(idle_.begin());
   }
   return ConnectionLease{id, now, 1};
@@ -61,9 +73,15 @@ bool Pool::put(TimePoint now, const ConnectionLease& lease, std::optional<Durati
   assert(busy_ > 0);
   --busy_;
   if (!config_.enabled) return false;
-  if (lease.ordinal >= static_cast<std::uint32_t>(config_.max_requests)) return false;
+  if (lease.ordinal >= static_cast<std::uint32_t>(config_.max_requests)) {
+    evicted_.push_back({lease, Eviction::requests});
+    return false;
+  }
   const TimePoint too_old = lease.opened_at + age_limit(lease.id);
-  if (too_old <= now) return false;
+  if (too_old <= now) {
+    evicted_.push_back({lease, Eviction::age});
+    return false;
+  }
   Duration idle_timeout = config_.idle_timeout;
   if (hint) {
     idle_timeout = std::min(idle_timeout, std::max(Duration{0}, *hint - std::chrono::seconds{1}));
@@ -75,7 +93,7 @@ bool Pool::put(TimePoint now, const ConnectionLease& lease, std::optional<Durati
     idle.reason = Eviction::age;
   }
   if (idle_.size() >= static_cast<std::size_t>(config_.max_idle)) {
-    evicted_.push_back({idle_.front().lease.id, Eviction::surplus});
+    evicted_.push_back({idle_.front().lease, Eviction::surplus});
     idle_.erase(idle_.begin());
   }
   idle_.push_back(idle);
@@ -87,17 +105,17 @@ void Pool::closed(const ConnectionLease& /*lease*/) {
   --busy_;
 }
 
-void Pool::closed_by_peer(std::uint64_t id) {
+void Pool::lost(std::uint64_t id, Eviction reason) {
   const auto found = std::find_if(idle_.rbegin(), idle_.rend(),
                                   [&](const Idle& idle) { return idle.lease.id == id; });
   if (found == idle_.rend()) return;
-  evicted_.push_back({id, Eviction::peer_closed});
+  evicted_.push_back({found->lease, reason});
   idle_.erase(std::next(found).base());
 }
 
 void Pool::evict_all() {
   for (const Idle& idle : idle_)
-    evicted_.push_back({idle.lease.id, Eviction::endpoint_down});
+    evicted_.push_back({idle.lease, Eviction::endpoint_down});
   idle_.clear();
 }
 
@@ -105,7 +123,7 @@ void Pool::expire(TimePoint now) {
   const auto alive = std::stable_partition(idle_.begin(), idle_.end(),
                                            [&](const Idle& idle) { return idle.until <= now; });
   for (auto each = idle_.begin(); each != alive; ++each) {
-    evicted_.push_back({each->lease.id, each->reason});
+    evicted_.push_back({each->lease, each->reason});
   }
   idle_.erase(idle_.begin(), alive);
 }

@@ -20,6 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/core/event.hpp"
+#include "gateway/core/names.hpp"
 #include "gateway/core/time.hpp"
 
 namespace gatedrill::gateway {
@@ -46,14 +48,28 @@ class Pool {
     bool operator==(const Config&) const = default;
   };
 
-  enum class Eviction { idle, age, requests, surplus, peer_closed, endpoint_down };
+  enum class Eviction {
+    idle,           // idle_timeout, or below the upstream's own
+    age,            // max_age
+    requests,       // max_requests
+    surplus,        // max_idle, or room for a new one
+    peer_closed,    // the upstream closed it
+    unsolicited,    // the upstream sent what nobody had asked for
+    endpoint_down,  // by its health
+  };
 
   struct Evicted {
-    std::uint64_t id = 0;
+    ConnectionLease lease;
     Eviction reason = Eviction::idle;
   };
 
-  explicit Pool(const Config& config) : config_(config) {}
+  // The names are for whoever reports its evictions.
+  explicit Pool(const Config& config, NameId upstream = {}, NameId endpoint = {})
+      : config_(config), upstream_(upstream), endpoint_(endpoint) {}
+
+  [[nodiscard]] NameId upstream() const { return upstream_; }
+
+  [[nodiscard]] NameId endpoint() const { return endpoint_; }
 
   // A kept connection, or nothing: open one (unless full). Check take_evicted() afterwards.
   [[nodiscard]] std::optional<ConnectionLease> take_idle(TimePoint now);
@@ -67,22 +83,23 @@ class Pool {
   // afterwards.
   [[nodiscard]] ConnectionLease open(TimePoint now, std::uint64_t id);
 
-  // The request on it ended well. False: the pool does not want it, close it. `hint` is the
+  // The request on it ended well. False: the pool does not want it, close it (if it was too old
+  // or had carried enough, it is an evicted one too). `hint` is the
   // upstream's Keep-Alive timeout.
   [[nodiscard]] bool put(TimePoint now,
                          const ConnectionLease& lease,
                          std::optional<Duration> hint = std::nullopt);
   // A busy connection is gone, or its open failed.
   void closed(const ConnectionLease& lease);
-  // The peer closed an idle connection (no effect if it is not idle).
-  void closed_by_peer(std::uint64_t id);
+  // The peer closed an idle connection or sent something on it (no effect if it is not idle).
+  void lost(std::uint64_t id, Eviction reason);
   // The endpoint is down: nothing idle is worth keeping.
   void evict_all();
 
   // Moves what is too old to the evicted ones.
   void expire(TimePoint now);
   [[nodiscard]] TimePoint next_wakeup() const;
-  // Connections to close, once each.
+  // What was given up since the last call: to be closed unless it is, and to be reported.
   [[nodiscard]] std::vector<Evicted> take_evicted();
 
   [[nodiscard]] std::size_t idle_count() const { return idle_.size(); }
@@ -99,11 +116,16 @@ class Pool {
   [[nodiscard]] Duration age_limit(std::uint64_t id) const;
 
   Config config_;
+  NameId upstream_;
+  NameId endpoint_;
   std::vector<Idle> idle_;  // the most recently used last
   int busy_ = 0;
   std::vector<Evicted> evicted_;
 };
 
 [[nodiscard]] std::string_view to_string(Pool::Eviction reason);
+
+// For the recorder.
+[[nodiscard]] Eviction eviction_of(const Pool& pool, const Pool::Evicted& evicted, TimePoint now);
 
 }  // namespace gatedrill::gateway

@@ -1,5 +1,7 @@
 #include "gateway/policy/retry_rules.hpp"
 
+#include <algorithm>
+
 namespace gatedrill::gateway {
 
 RetryVerdict may_retry(const RetryConfig& config,
@@ -34,6 +36,12 @@ RetryVerdict may_retry(const RetryConfig& config,
     return {config.on_stale_reuse && repeatable, false, true, "empty-response"};
   }
   return {config.on_reset && request.idempotent, true, true, "empty-response"};  // S3
+}
+
+RetryVerdict may_retry_status(const RetryConfig& config, const RequestFacts& request, int status) {
+  const auto listed = std::find(config.on_status.begin(), config.on_status.end(), status);
+  if (listed == config.on_status.end() || !request.safe || !request.body_replayable) return {};
+  return {true, true, false, status == 502 ? "502" : status == 503 ? "503" : "504"};  // S6
 }
 
 }  // namespace gatedrill::gateway

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gateway/core/cause.hpp"
 #include "gateway/core/time.hpp"
@@ -18,6 +19,7 @@ struct RetryConfig {
   bool on_stale_reuse = true;          // S2: reused connection, no answer byte; idempotent only
   bool on_reset = false;               // S3: fresh connection, no answer byte; idempotent only
   bool on_timeout = false;             // S4: no answer in time; safe methods only
+  std::vector<int> on_status;          // S6: these answers, of 502, 503, 504; safe methods only
   std::string idempotency_key_header;  // a request that carries it counts as idempotent for S2
   Duration backoff_base = std::chrono::milliseconds{25};
   Duration backoff_max = std::chrono::milliseconds{250};
@@ -45,11 +47,17 @@ struct RetryVerdict {
   bool retry = false;
   bool charged = true;            // counts against max_retries and the budget, and for the breaker
   bool fresh_connection = false;  // not a kept one again
-  std::string_view why;           // HAProxy's words: conn-failure, empty-response, response-timeout
+  std::string_view why;  // HAProxy's words: conn-failure, empty-response, response-timeout,
+                         // or the status: 503
 };
 
 [[nodiscard]] RetryVerdict may_retry(const RetryConfig& config,
                                      const RequestFacts& request,
                                      const FailureFacts& failure);
+
+// The same for an attempt that was answered, whole and well, with this status.
+[[nodiscard]] RetryVerdict may_retry_status(const RetryConfig& config,
+                                            const RequestFacts& request,
+                                            int status);
 
 }  // namespace gatedrill::gateway

@@ -13,8 +13,7 @@ Upstream::Upstream(const UpstreamConfig& config, const Random& random)
       breaker_(config.breaker),
       retry_budget_(config.retry_budget) {
   assert(config.endpoint_names.empty() || config.endpoint_names.size() == config.endpoints.size());
-  for (const std::string& name :
-       config.endpoint_names.empty() ? config.endpoints : config.endpoint_names) {
+  for (const std::string& name : names_of_endpoints(config)) {
     endpoints_.push_back({intern(name), Health(config.health, random.fork(name))});
   }
 }

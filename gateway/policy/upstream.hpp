@@ -23,9 +23,10 @@ namespace gatedrill::gateway {
 
 struct UpstreamConfig {
   std::string name;
-  std::vector<std::string> endpoints;       // addresses, "127.0.0.1:9001"
-  std::vector<std::string> endpoint_names;  // as reports show them, in the same order; empty: addresses
-  int max_requests = 1024;             // at once; more are upstream_overflow; 0: no limit
+  std::vector<std::string> endpoints;  // addresses, "127.0.0.1:9001"
+  std::vector<std::string>
+      endpoint_names;       // as reports show them, in the same order; empty: addresses
+  int max_requests = 1024;  // at once; more are upstream_overflow; 0: no limit
   LoadBalancer::Config load_balancer;
   CircuitBreaker::Config breaker;
   Health::Config health;
@@ -34,6 +35,12 @@ struct UpstreamConfig {
 
   bool operator==(const UpstreamConfig&) const = default;
 };
+
+// As reports show them.
+[[nodiscard]] inline const std::vector<std::string>& names_of_endpoints(
+    const UpstreamConfig& config) {
+  return config.endpoint_names.empty() ? config.endpoints : config.endpoint_names;
+}
 
 class Upstream {
  public:
@@ -107,7 +114,11 @@ class UpstreamPools {
   // Ids are first, first + step, ...: distinct over upstreams and shards if the caller shares
   // `next_id` between the pools of one shard.
   UpstreamPools(const UpstreamConfig& config, std::uint64_t& next_id, std::uint64_t step = 1)
-      : pools_(config.endpoints.size(), Pool{config.pool}), next_id_(next_id), step_(step) {}
+      : next_id_(next_id), step_(step) {
+    const NameId upstream = intern(config.name);
+    for (const std::string& endpoint : names_of_endpoints(config))
+      pools_.emplace_back(config.pool, upstream, intern(endpoint));
+  }
 
   [[nodiscard]] Pool& pool(std::size_t endpoint) { return pools_[endpoint]; }
 

@@ -34,6 +34,15 @@ void drain_on_signal(asio::signal_set& signals, GatewayServer& server, asio::io_
   });
 }
 
+// As nginx does: logrotate renames the file and sends USR1.
+void reopen_log_on_signal(asio::signal_set& signals, GatewayServer& server) {
+  signals.async_wait([&](const boost::system::error_code& error, int /*signal*/) {
+    if (error) return;
+    server.reopen_log();
+    reopen_log_on_signal(signals, server);
+  });
+}
+
 // All that the system allows: every client and every upstream's connection is a descriptor.
 void raise_descriptor_limit() {
   rlimit limit{};
@@ -58,6 +67,8 @@ Result<void> serve(const GatewayConfig& config,
     if (auto started = server.start(); !started) return started;
     asio::signal_set signals(context, SIGINT, SIGTERM);
     drain_on_signal(signals, server, context);
+    asio::signal_set reopen(context, SIGUSR1);
+    reopen_log_on_signal(reopen, server);
     if (!out.empty() && config.sample_ok > 1) {
       std::cerr << "gatedrill gateway: " << out
                 << " counts every request and keeps the rows of one ok request in "
@@ -67,6 +78,9 @@ Result<void> serve(const GatewayConfig& config,
       std::cerr << "gatedrill gateway: listening on " << address << "\n";
     }
     context.run();
+    if (const std::string trouble = server.log_trouble(); !trouble.empty()) {
+      return outside_error(trouble);
+    }
   }
   return {};
 }

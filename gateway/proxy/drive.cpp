@@ -69,7 +69,8 @@ void Drive::release_connection(bool keep) {
 
 StreamEnd Drive::finish(const Done& done) {
   if (connection_) release_connection(done.keep_connection);
-  exchange_.report(session_.shard().name(), session_.shard().sink());
+  stream_.record(exchange_.summary(), exchange_.attempts(),
+                 reader_.payload_bytes() + stream_.reply_bytes());
   if (session_.client_gone()) return StreamEnd::close;
   // What was sent ends early. Where its end is the connection's, only a reset tells.
   if (done.abort_client) {
@@ -113,6 +114,7 @@ Task<Step> Drive::attempt(Send send) {
     if (connection_->connect_error()) {
       co_return fail(cause_of(connection_->connect_error(), Operation::connect));
     }
+    exchange_.on_connected(session_.now());
   }
   stream_.upload().rewind(exchange_.attempt());
   co_return co_await converse();
@@ -174,6 +176,7 @@ std::optional<Step> Drive::send_request() {
   }
   facts_.request_started = facts_.request_started || sent;
   if (!upload.replayable()) exchange_.on_body_not_replayable();
+  if (upload.sent()) exchange_.on_request_sent(now);
   if (upload.received() || upload.pending()) {
     body_rate_.turn(now, false);
     if (sent || deadline_.at == kNever) deadline_ = exchange_.deadline(Phase::response, now);
@@ -224,7 +227,12 @@ std::optional<Step> Drive::read_answer_head() {
       return step;
     }
     if (head.status >= 200) {
-      const Step step = exchange_.on_response_head(session_.now(), head.status);
+      const Step step =
+          exchange_.on_response_head(session_.now(), head.status, http::retry_after(head.fields));
+      if (!std::holds_alternative<Forward>(step)) {
+        release_connection(false);  // the answer is thrown away
+        return step;
+      }
       begin_answer(verdict);
       connection_->consume(parsed.size);
       return step;
@@ -415,7 +423,9 @@ Task<Step> Drive::reply(LocalReply reply) {
   while (stream_.upload().discard(session_.client()) == Upload::Taken::something) {
   }
   if (!stream_.upload().received() || session_.shard().draining()) stream_.no_keep_alive();
-  stream_.write_reply(reply.cause, reply.status, reply.retry_after);
+  const auto attempts = exchange_.attempts();
+  stream_.write_reply({reply.cause, reply.status, reply.retry_after,
+                       attempts.empty() ? NameId{} : attempts.back().endpoint});
   Outbox& out = session_.to_client();
   const TimePoint by = session_.now() + session_.shard().config().client.body_timeout;
   while (out.flush(session_.client()), !out.empty()) {

@@ -9,6 +9,7 @@
 #include "gateway/net/address.hpp"
 #include "gateway/net/deadline.hpp"
 #include "gateway/net/listener.hpp"
+#include "gateway/proxy/access_log.hpp"
 #include "gateway/proxy/health_probe.hpp"
 #include "gateway/proxy/shard.hpp"
 
@@ -82,6 +83,12 @@ class GatewayServer::State final : public DeadlineOwner {
 
   Result<void> start() {
     if (auto resolved = shard_.resolve_addresses(); !resolved) return resolved;
+    if (const std::string& path = shard_.config().access_log.path; !path.empty()) {
+      auto opened = AccessLog::open(path);
+      if (!opened) return opened.error();
+      access_log_ = std::move(*opened);
+      shard_.log_to(access_log_.get());
+    }
     for (const std::string& text : shard_.config().listen) {
       const auto address = resolve(text);
       if (!address) return address.error();
@@ -123,6 +130,8 @@ class GatewayServer::State final : public DeadlineOwner {
 
   [[nodiscard]] Shard& shard() { return shard_; }
 
+  [[nodiscard]] AccessLog* access_log() { return access_log_.get(); }
+
   [[nodiscard]] const std::vector<std::string>& addresses() const { return addresses_; }
 
   [[nodiscard]] std::uint16_t port() const { return port_; }
@@ -156,6 +165,7 @@ class GatewayServer::State final : public DeadlineOwner {
     }
   }
 
+  std::unique_ptr<AccessLog> access_log_;
   ClientConnections clients_;
   Shard shard_;
   std::size_t connections_max_;
@@ -194,6 +204,17 @@ void GatewayServer::drain(std::function<void()> done) {
 
 void GatewayServer::stop() {
   state_->stop();
+}
+
+void GatewayServer::reopen_log() {
+  if (state_->access_log() != nullptr) state_->access_log()->reopen();
+}
+
+std::string GatewayServer::log_trouble() const {
+  if (state_->access_log() == nullptr) return {};
+  const AccessLog::Loss lost = state_->access_log()->lost();
+  if (lost.reason.empty()) return {};
+  return "the access log lost " + std::to_string(lost.lines) + " lines: " + lost.reason;
 }
 
 GatewayServer::Counts GatewayServer::counts() const {

@@ -53,6 +53,11 @@ class GatewayServer {
   // is unanswered is answered with 503 `draining`.
   void stop();
 
+  // From any thread. The access log was renamed: what follows goes to a new file.
+  void reopen_log();
+  // From any thread: what the access log could not write, for the operator; empty: nothing.
+  [[nodiscard]] std::string log_trouble() const;
+
   struct Counts {
     std::size_t client_connections = 0;
     std::size_t upstream_connections = 0;

@@ -30,6 +30,9 @@ Shard::Shard(const GatewayConfig& config,
       request_ids_(id_seed(config, clock)),
       router_(config.routes),
       connections_(context.get_executor()) {
+  connections_.on_evicted = [this](const Pool& pool, const Pool::Evicted& evicted) {
+    sink_.publish({name_, eviction_of(pool, evicted, clock_.now())});
+  };
   const Random random(stable_hash(config.name));
   for (const UpstreamConfig& upstream : config_.upstreams) {
     upstreams_.push_back(
@@ -109,6 +112,12 @@ void Shard::publish_transitions(Upstream& upstream) {
   for (const Transition& transition : upstream.take_transitions()) {
     sink_.publish({name_, transition});
   }
+}
+
+bool Shard::logs(const RequestDone& request) const {
+  const std::uint32_t one_in = config_.access_log.sample_ok;
+  return one_in <= 1 || request.cause != Cause::ok || request.attempts > 1 ||
+         stable_hash(request.request_id.view()) % one_in == 0;
 }
 
 ShardRoute* Shard::match(std::string_view host, std::string_view path) {

@@ -26,6 +26,7 @@
 
 namespace gatedrill::gateway {
 
+class AccessLog;
 class Session;
 
 // One upstream as this shard sees it.
@@ -89,6 +90,18 @@ class Shard {
 
   [[nodiscard]] Connections& connections() { return connections_; }
 
+  // Null: there is none.
+  [[nodiscard]] AccessLog* access_log() { return access_log_; }
+
+  // Outlives it.
+  void log_to(AccessLog* log) { access_log_ = log; }
+
+  // Whether this request has a line: of the ok ones only a sample may.
+  [[nodiscard]] bool logs(const RequestDone& request) const;
+
+  // To compose a line in; kept for its memory.
+  [[nodiscard]] std::string& log_line() { return log_line_; }
+
   [[nodiscard]] RequestIds& request_ids() { return request_ids_; }
 
   [[nodiscard]] ClientConnections& clients() { return clients_; }
@@ -129,6 +142,8 @@ class Shard {
   Connections connections_;
   std::unordered_map<Session*, std::unique_ptr<Session>> sessions_;
   bool draining_ = false;
+  AccessLog* access_log_ = nullptr;
+  std::string log_line_;
 };
 
 }  // namespace gatedrill::gateway

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "gateway/http/upgrade.hpp"
+#include "gateway/proxy/access_line.hpp"
+#include "gateway/proxy/access_log.hpp"
 #include "gateway/proxy/drive.hpp"
 #include "gateway/proxy/session.hpp"
 #include "gateway/proxy/shard.hpp"
@@ -16,8 +18,39 @@ http::Refusal malformed(std::string_view reason, int status = 400) {
   return http::Refusal{Cause::malformed_request, status, reason};
 }
 
+// A string of RFC 8941: what it cannot hold is left out.
+void append_string_item(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    if (c < 0x20 || c == 0x7f) continue;
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  out += '"';
+}
+
 void append_field(std::string& out, std::string_view name, std::string_view value) {
   out.append(name).append(": ").append(value).append("\r\n");
+}
+
+// RFC 9209: which proxy answered, the error's registered name, the hop that it was met at. The
+// cause, finer than the registered names, is the detail.
+void append_proxy_status(std::string& out, std::string_view proxy, const Stream::Reply& reply) {
+  out.append("proxy-status: ");
+  append_string_item(out, proxy);
+  if (const auto token = proxy_status_token(reply.cause); !token.empty()) {
+    out.append("; error=").append(token);
+  }
+  if (reply.cause == Cause::upstream_status) {
+    out.append("; received-status=").append(std::to_string(reply.status));
+  }
+  if (reply.next_hop) {
+    out.append("; next-hop=");
+    append_string_item(out, name_of(reply.next_hop));
+  }
+  out.append("; details=");
+  append_string_item(out, to_string(reply.cause));
+  out.append("\r\n");
 }
 
 }  // namespace
@@ -27,6 +60,7 @@ Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::Hea
   if (verdict.refusal) co_return refuse_unread(*verdict.refusal);
   const http::RequestOptions options = http::request_options(head);
   prepare(head, verdict, options);
+  note_for_log(head, verdict.host);
   if (const auto refusal = judge(head, verdict, options)) {
     co_return refuse(session_.now(), *refusal);
   }
@@ -83,6 +117,8 @@ void Stream::prepare(const http::RequestHead& head,
                      const http::RequestVerdict& verdict,
                      const http::RequestOptions& options) {
   identify(head, options.request_id);
+  refused_ = {};
+  reply_bytes_ = 0;
   request_.facts.safe = http::is_safe(head.method);
   request_.facts.idempotent = http::is_idempotent(head.method);
   request_.facts.body_replayable = true;
@@ -108,14 +144,16 @@ void Stream::identify(const http::RequestHead& head, std::string_view request_id
 // it was coming.
 StreamEnd Stream::refuse_unread(const http::Refusal& refusal) {
   identify(http::RequestHead{}, {});
+  note_for_log(http::RequestHead{}, {});
   head_only_ = false;
   return refuse(session_.head_begun(), refusal);
 }
 
 StreamEnd Stream::refuse(TimePoint began, const http::Refusal& refusal) {
   keep_alive_ = false;
-  write_reply(refusal.cause, refusal.status, Duration{0});
-  publish(began, refusal.cause, refusal.status);
+  refused_ = refusal.reason;
+  write_reply({refusal.cause, refusal.status});
+  record_refused(began, refusal.cause, refusal.status);
   return StreamEnd::linger;
 }
 
@@ -123,14 +161,14 @@ StreamEnd Stream::no_route() {
   while (upload_.discard(session_.client()) == Upload::Taken::something) {
   }
   if (!upload_.received()) keep_alive_ = false;
-  write_reply(Cause::no_route, local_status(Cause::no_route), Duration{0});
-  publish(session_.now(), Cause::no_route, local_status(Cause::no_route));
+  write_reply({Cause::no_route, local_status(Cause::no_route)});
+  record_refused(session_.now(), Cause::no_route, local_status(Cause::no_route));
   if (!upload_.received()) return StreamEnd::linger;
   return keep_alive_ ? StreamEnd::keep : StreamEnd::close;
 }
 
 // A request that never became an exchange.
-void Stream::publish(TimePoint began, Cause cause, int status) {
+void Stream::record_refused(TimePoint began, Cause cause, int status) {
   RequestDone done;
   done.request_id = request_.id;
   done.at = began;
@@ -140,19 +178,44 @@ void Stream::publish(TimePoint began, Cause cause, int status) {
   done.path = request_.path;
   done.status = static_cast<std::uint16_t>(status);
   done.cause = cause;
-  session_.shard().sink().publish({session_.shard().name(), done});
+  record(done, {}, reply_bytes_);
 }
 
-void Stream::write_reply(Cause cause, int status, Duration retry_after) {
+void Stream::record(const RequestDone& request,
+                    std::span<const AttemptDone> attempts,
+                    std::uint64_t body_out) {
+  Shard& shard = session_.shard();
+  for (const AttemptDone& attempt : attempts)
+    shard.sink().publish({shard.name(), attempt});
+  shard.sink().publish({shard.name(), request});
+  if (shard.access_log() == nullptr || !shard.logs(request)) return;
+  AccessEntry entry{request, attempts, shard.clock().unix_time(request.at),
+                    host_,   target_,  refused_};
+  entry.body_in = upload_.payload_bytes();
+  entry.body_out = body_out;
+  std::string& line = shard.log_line();
+  line.clear();
+  append_access_line(line, shard.name(), entry);
+  shard.access_log()->write(line);
+}
+
+// What the access log tells of a request beyond its events: the head's views do not last.
+void Stream::note_for_log(const http::RequestHead& head, std::string_view host) {
+  if (session_.shard().access_log() == nullptr) return;
+  host_.assign(host);
+  target_.assign(head.target);
+}
+
+void Stream::write_reply(const Reply& reply) {
   std::string& out = session_.to_client().bytes();
-  const std::string_view name = to_string(cause);
+  const std::string_view name = to_string(reply.cause);
   char digits[24];
   const auto number = [&digits](std::int64_t value) {
     const char* end = std::to_chars(digits, digits + sizeof digits, value).ptr;
     return std::string_view(digits, static_cast<std::size_t>(end - digits));
   };
-  out.append("HTTP/1.1 ").append(number(status)).append(" ");
-  out.append(http::reason_of(status)).append("\r\n");
+  out.append("HTTP/1.1 ").append(number(reply.status)).append(" ");
+  out.append(http::reason_of(reply.status)).append("\r\n");
   append_field(out, "date", session_.shard().date(session_.now()));
   append_field(out, "content-type", "application/json");
   // {"status":502,"cause":"connect_refused"}
@@ -162,11 +225,13 @@ void Stream::write_reply(Cause cause, int status, Duration retry_after) {
   const std::size_t size = kBefore.size() + 3 + kBetween.size() + name.size() + kAfter.size();
   append_field(out, "content-length", number(static_cast<std::int64_t>(size)));
   append_field(out, "x-request-id", request_id_);
-  if (retry_after.count() > 0) {
-    const auto seconds = std::chrono::ceil<std::chrono::seconds>(retry_after);
+  if (reply.retry_after.count() > 0) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(reply.retry_after);
     append_field(out, "retry-after", number(seconds.count()));
   }
-  if (session_.shard().config().cause_header) append_field(out, "x-gatedrill-cause", name);
+  const GatewayConfig& config = session_.shard().config();
+  if (config.cause_header) append_field(out, "x-gatedrill-cause", name);
+  if (config.proxy_status) append_proxy_status(out, config.name, reply);
   if (!keep_alive_) {
     append_field(out, "connection", "close");
   } else if (client_version_ == 10) {
@@ -174,7 +239,8 @@ void Stream::write_reply(Cause cause, int status, Duration retry_after) {
   }
   out.append("\r\n");
   if (head_only_) return;
-  out.append(kBefore).append(number(status)).append(kBetween).append(name).append(kAfter);
+  reply_bytes_ = size;
+  out.append(kBefore).append(number(reply.status)).append(kBetween).append(name).append(kAfter);
 }
 
 }  // namespace gatedrill::gateway

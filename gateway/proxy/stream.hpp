@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "gateway/core/event.hpp"
@@ -61,8 +62,24 @@ class Stream {
   // The protocol that the upstream is asked to change to; empty: none.
   [[nodiscard]] std::string_view upgrade() const { return upgrade_; }
 
-  // Writes an answer of our own into the session's outbox.
-  void write_reply(Cause cause, int status, Duration retry_after);
+  // An answer of our own: what it says besides its cause.
+  struct Reply {
+    Cause cause = Cause::internal;
+    int status = 500;
+    Duration retry_after{0};
+    NameId next_hop{};  // the endpoint of the last attempt, for Proxy-Status
+  };
+
+  // Writes it into the session's outbox.
+  void write_reply(const Reply& reply);
+
+  [[nodiscard]] std::uint64_t reply_bytes() const { return reply_bytes_; }
+
+  // The request has ended: publishes it and its attempts, writes its line of the access log.
+  // `body_out` counts the answer's body.
+  void record(const RequestDone& request,
+              std::span<const AttemptDone> attempts,
+              std::uint64_t body_out);
 
  private:
   [[nodiscard]] std::optional<http::Refusal> judge(const http::RequestHead& head,
@@ -74,14 +91,19 @@ class Stream {
   void identify(const http::RequestHead& head, std::string_view request_id);
   StreamEnd refuse(TimePoint began, const http::Refusal& refusal);
   StreamEnd no_route();
-  void publish(TimePoint began, Cause cause, int status);
+  void record_refused(TimePoint began, Cause cause, int status);
+  void note_for_log(const http::RequestHead& head, std::string_view host);
 
   Session& session_;
   Upload upload_;
   http::ResponseHead answer_head_;
   Exchange::Request request_;
   std::optional<Exchange> exchange_;
-  std::string request_id_;  // whole, as it is sent on
+  std::string request_id_;         // whole, as it is sent on
+  std::string host_;               // for the access log, if there is one
+  std::string target_;             // the same
+  std::string_view refused_;       // why, if it was: a literal
+  std::uint64_t reply_bytes_ = 0;  // of the body of an answer of our own
   bool head_only_ = false;
   bool keep_alive_ = true;
   bool expects_continue_ = false;

@@ -48,6 +48,9 @@ class Upload {
   // Bytes wait to be written.
   [[nodiscard]] bool pending() const { return sent_ < bytes_.size(); }
 
+  // Of the body, its framing not counted.
+  [[nodiscard]] std::uint64_t payload_bytes() const { return reader_.payload_bytes(); }
+
   // The whole request has been written.
   [[nodiscard]] bool sent() const { return received() && !pending(); }
 

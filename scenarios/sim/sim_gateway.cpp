@@ -167,6 +167,8 @@ void SimGateway::send(std::uint64_t number, Active& active, const Send& send) {
     take(number, active.exchange.on_attempt_failed(queue_.now(), failure));
     return;
   }
+  if (!send.connection.reused()) active.exchange.on_connected(queue_.now());
+  active.exchange.on_request_sent(queue_.now());
   active.connection = send.connection.id;
   busy_[send.connection.id] = number;
   link.send(send.connection.id, active.request);
@@ -213,8 +215,13 @@ void SimGateway::on_answered(std::uint64_t connection, const SimAnswer& answer) 
     take(number, active.exchange.on_attempt_failed(now, failure));
     return;
   }
+  if (const Step again = active.exchange.on_response_head(now, answer.status);
+      !std::holds_alternative<Forward>(again)) {
+    upstreams_[active.upstream].links[active.endpoint]->close(connection);
+    take(number, again);
+    return;
+  }
   active.outcome = {answer.status, answer.answer};
-  active.exchange.on_response_head(now, answer.status);
   const Step step = active.exchange.on_response_end(now, Cause::ok, !answer.close);
   const auto* done = std::get_if<Done>(&step);
   if (done != nullptr && !done->keep_connection) {
@@ -239,7 +246,8 @@ void SimGateway::on_closed(std::size_t upstream, std::size_t endpoint, std::uint
   }
   const auto busy = busy_.find(connection);
   if (busy == busy_.end()) {
-    upstreams_[upstream].pools->pool(endpoint).closed_by_peer(connection);
+    upstreams_[upstream].pools->pool(endpoint).lost(connection,
+                                                    gateway::Pool::Eviction::peer_closed);
     settle(upstream);
     return;
   }
@@ -266,7 +274,8 @@ void SimGateway::settle(std::size_t index) {
   for (std::size_t e = 0; e < upstream.links.size(); ++e) {
     gateway::Pool& pool = upstream.pools->pool(e);
     for (const gateway::Pool::Evicted& evicted : pool.take_evicted()) {
-      upstream.links[e]->close(evicted.id);
+      sink_.publish({name_, gateway::eviction_of(pool, evicted, queue_.now())});
+      upstream.links[e]->close(evicted.lease.id);
     }
   }
   for (const Transition& transition : upstream.policy->take_transitions()) {

@@ -22,16 +22,20 @@ std::string valid_of(const std::string& path) {
 TEST(EventStore, HasExactlyTheViewsOfTheContract) {
   RunMaker run;
   const std::string path = run.finish();
-  EXPECT_EQ(rows_of(path, "SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name"),
-            "attempts\ndropped\nexecutions\nfault_hits\nfaults\nlatency\nper_second\nprobes\n"
-            "requests\nresources\nrun\nsends\ntransitions\nverdicts\n");
+  EXPECT_EQ(
+      rows_of(path, "SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name"),
+      "attempts\ndropped\nevictions\nexecutions\nfault_hits\nfaults\nlatency\nper_second\nprobes\n"
+      "requests\nresources\nrun\nsends\ntransitions\nverdicts\n");
   EXPECT_EQ(columns_of(path, "run"), "key,value");
   EXPECT_EQ(columns_of(path, "requests"),
             "gateway,request_id,at_ms,client,method,path,route,upstream,status,cause,"
             "retries_exhausted,latency_ms,attempts,limiter,limiter_key,weight");
   EXPECT_EQ(columns_of(path, "attempts"),
             "gateway,request_id,attempt,at_ms,upstream,endpoint,reused,connection_id,"
-            "connection_age_ms,connection_ordinal,status,cause,latency_ms,why_retried");
+            "connection_age_ms,connection_ordinal,status,cause,latency_ms,why_retried,connect_ms,"
+            "send_ms,wait_ms,receive_ms");
+  EXPECT_EQ(columns_of(path, "evictions"),
+            "gateway,at_ms,upstream,endpoint,connection_id,reason,age_ms,requests");
   EXPECT_EQ(columns_of(path, "sends"),
             "gateway,request_id,source,intended_ms,sent_ms,done_ms,status,body_complete,error");
   EXPECT_EQ(columns_of(path, "executions"),
@@ -107,6 +111,8 @@ TEST(EventStore, ShowsEveryOtherKindOfEvent) {
   attempt.connection_ordinal = 3;
   attempt.cause = Cause::stale_reuse;
   attempt.why_retried = intern("stale_reuse");
+  attempt.phases.send = from_ms(0.5);
+  attempt.phases.wait = from_ms(1.5);
   Transition transition{at_ms(4),       Transition::Kind::breaker, intern("shop"), intern("closed"),
                         intern("open"), intern("5 in a row")};
   ProbeDone probe{at_ms(5), intern("active"), intern("127.0.0.1:9001"), intern("timeout"),
@@ -119,12 +125,18 @@ TEST(EventStore, ShowsEveryOtherKindOfEvent) {
   run.publish("g", attempt)
       .publish("g", transition)
       .publish("g", probe)
+      .publish("g", Eviction{at_ms(5), intern("shop"), intern("127.0.0.1:9001"), 7,
+                             intern("peer_closed"), from_ms(900), 3})
       .publish("g", sample)
       .execution("g", "POST", "k1")
       .publish("g", Dropped{intern("capture"), intern("kernel buffer full"), 3});
   const std::string path = run.finish();
-  EXPECT_EQ(rows_of(path, "SELECT * FROM attempts"),
-            "g|r1|1|1.0|shop|127.0.0.1:9001|1|7|900.0|3|NULL|stale_reuse|2.0|stale_reuse\n");
+  EXPECT_EQ(
+      rows_of(path, "SELECT * FROM attempts"),
+      "g|r1|1|1.0|shop|127.0.0.1:9001|1|7|900.0|3|NULL|stale_reuse|2.0|stale_reuse|NULL|0.5|1.5|"
+      "NULL\n");
+  EXPECT_EQ(rows_of(path, "SELECT * FROM evictions"),
+            "g|5.0|shop|127.0.0.1:9001|7|peer_closed|900.0|3\n");
   EXPECT_EQ(rows_of(path, "SELECT * FROM transitions"),
             "g|4.0|breaker|shop|closed|open|5 in a row\n");
   EXPECT_EQ(rows_of(path, "SELECT * FROM probes"), "g|5.0|active|127.0.0.1:9001|timeout|1.0\n");

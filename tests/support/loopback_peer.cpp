@@ -95,6 +95,11 @@ std::string PeerSocket::read_until(std::string_view end) {
   }
 }
 
+std::string PeerSocket::read_some() {
+  if (unread_.empty()) receive();
+  return std::exchange(unread_, {});
+}
+
 std::string PeerSocket::read_to_end() {
   while (receive()) {
   }

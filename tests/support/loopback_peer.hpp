@@ -28,6 +28,8 @@ class PeerSocket {
   std::string read_request();
   // Up to and with `end`; what came if the connection ends first.
   std::string read_until(std::string_view end);
+  // What comes next; empty at the end of the connection.
+  std::string read_some();
   // Everything up to the end of the connection.
   std::string read_to_end();
   // What has come, thrown away without waiting: how many bytes.

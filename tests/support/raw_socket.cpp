@@ -24,9 +24,10 @@ sockaddr loopback(std::uint16_t port) {
   return generic;
 }
 
-void set_deadline(int fd) {
+void set_deadline(int fd, std::chrono::microseconds longest = std::chrono::seconds{5}) {
   timeval limit{};
-  limit.tv_sec = 5;
+  limit.tv_sec = longest.count() / 1'000'000;
+  limit.tv_usec = longest.count() % 1'000'000;
   ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
@@ -90,6 +91,10 @@ RawSocket::Read RawSocket::read_until(std::string_view end) {
     all.error = some.error;
   }
   return all;
+}
+
+void RawSocket::set_read_limit(std::chrono::milliseconds limit) {
+  set_deadline(fd_, limit);
 }
 
 void RawSocket::shut_down_sending() {

@@ -2,6 +2,7 @@
 // exactly what a peer sees: bytes, FIN or the errno of a reset.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -45,6 +46,9 @@ class RawSocket {
   [[nodiscard]] Read read_exactly(std::size_t size);
   // Reads until the text has ended with `end`, or the connection ends.
   [[nodiscard]] Read read_until(std::string_view end);
+
+  // Instead of five seconds, from here on.
+  void set_read_limit(std::chrono::milliseconds limit);
 
   void shut_down_sending();
   // Closes with RST.

@@ -94,7 +94,7 @@ routes:
     strip_prefix: /buy
     timeouts: {response: 5s, idle: 6s, total: 7s}
     retry:
-      {on_connect: true, on_stale_reuse: false, on_reset: true, on_timeout: true, idempotency_key_header: Idempotency-Key, backoff: 1ms,
+      {on_connect: true, on_stale_reuse: false, on_reset: true, on_timeout: true, on_status: [502, 503], idempotency_key_header: Idempotency-Key, backoff: 1ms,
        backoff_max: 2ms}
     limits: {rate: 30/m, burst: 5}
     upgrade: [websocket, my-protocol]
@@ -148,7 +148,7 @@ routes:
   EXPECT_EQ(buy.strip_prefix, "/buy");
   EXPECT_EQ(buy.timeouts, (TimeoutConfig{100ms, 5s, 6s, 7s, 2h})) << "connect is that of the top";
   EXPECT_THAT(buy.upgrade, ElementsAre("websocket", "my-protocol"));
-  EXPECT_EQ(buy.retry, (RetryConfig{2, true, false, true, true, "Idempotency-Key", 1ms, 2ms}));
+  EXPECT_EQ(buy.retry, (RetryConfig{2, true, false, true, true, {502, 503}, "Idempotency-Key", 1ms, 2ms}));
   EXPECT_EQ(buy.rate_limit, (TokenBucket::Config{30, 1min, 5}));
   EXPECT_EQ(config.routes[1].timeouts.response, Duration{1s});
   EXPECT_EQ(config.routes[1].retry.max_retries, 0);

@@ -76,6 +76,20 @@ TEST(Cause, StatusAndProxyStatusTokenFollowTheReferenceTable) {
   }
 }
 
+TEST(Cause, TheFlagsOfEnvoyAndHaproxyAreTheOnesThatTheirUsersKnow) {
+  EXPECT_EQ(envoy_flag(Cause::connect_refused), "UF");
+  EXPECT_EQ(haproxy_state(Cause::connect_refused), "SC");
+  EXPECT_EQ(haproxy_state(Cause::connect_timeout), "sC");
+  EXPECT_EQ(envoy_flag(Cause::stale_reuse), "UC");
+  EXPECT_EQ(haproxy_state(Cause::stale_reuse), "SH");
+  EXPECT_EQ(envoy_flag(Cause::response_timeout), "UT");
+  EXPECT_EQ(haproxy_state(Cause::response_timeout), "sH");
+  EXPECT_EQ(envoy_flag(Cause::client_closed), "DC");
+  EXPECT_EQ(haproxy_state(Cause::client_header_timeout), "cR");
+  EXPECT_EQ(envoy_flag(Cause::breaker_open), "") << "Envoy has no such breaker";
+  EXPECT_EQ(haproxy_state(Cause::ok), "--");
+}
+
 TEST(Result, AnErrorSaysWithWhichStatusTheProgramEnds) {
   EXPECT_EQ(exit_status(usage_error("x").code), 2);
   EXPECT_EQ(exit_status(outside_error("x").code), 3);

@@ -68,6 +68,7 @@ RouteConfig random_route(Random& random) {
   config.retry.on_stale_reuse = random.chance(0.9);
   config.retry.on_reset = random.chance(0.5);
   config.retry.on_timeout = random.chance(0.5);
+  if (random.chance(0.5)) config.retry.on_status = {503};
   if (random.chance(0.3)) config.rate_limit = {.count = 20};
   return config;
 }
@@ -145,7 +146,14 @@ class World {
     } else if (std::holds_alternative<Send>(each.step)) {
       if (random_.chance(0.5)) {
         constexpr std::array kStatuses = {200, 200, 204, 404, 500, 503};
-        take(index, exchange.on_response_head(now_, kStatuses[random_.below(kStatuses.size())]));
+        each.bytes_written = true;
+        const int status = kStatuses[random_.below(kStatuses.size())];
+        const Step step = exchange.on_response_head(now_, status, 1s);
+        if (std::holds_alternative<Wait>(step)) {
+          ASSERT_TRUE(each.request.facts.safe && status == 503);
+          ASSERT_GE(std::get<Wait>(step).until, now_ + 1s) << "Retry-After is honoured";
+        }
+        take(index, step);
       } else {
         fail(index);
       }

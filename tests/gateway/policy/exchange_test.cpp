@@ -678,5 +678,123 @@ TEST(Exchange, ABodyThatLeftTheReplayBufferIsNotSentAgain) {
   expect_reply(exchange.on_attempt_failed(at(1s), closed_after_sending()), Cause::stale_reuse, 502);
 }
 
+RouteConfig retrying_503() {
+  RouteConfig route;
+  route.retry.on_status = {503};
+  return route;
+}
+
+TEST(Exchange, AStatusThatIsListedIsRetriedElsewhereAndItsConnectionGivenUp) {
+  World world(two_endpoints(), retrying_503());
+  Exchange exchange = world.exchange();
+  const std::size_t first = expect_send(exchange.start(at(0s))).endpoint;
+  const Step wait = exchange.on_response_head(at(10ms), 503);
+  ASSERT_TRUE(std::holds_alternative<Wait>(wait));
+  const Send second = expect_send(exchange.on_waited(std::get<Wait>(wait).until));
+  EXPECT_NE(second.endpoint, first);
+  ASSERT_TRUE(std::holds_alternative<Forward>(exchange.on_response_head(at(50ms), 200)));
+  static_cast<void>(exchange.on_response_end(at(50ms), Cause::ok, true));
+  const Published published = reported(exchange);
+  ASSERT_EQ(published.attempts.size(), 2U);
+  EXPECT_EQ(published.attempts[0].status, 503);
+  EXPECT_EQ(published.attempts[0].cause, Cause::upstream_status);
+  EXPECT_EQ(name_of(published.attempts[0].why_retried), "503");
+  EXPECT_EQ(published.requests[0].cause, Cause::ok);
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, AStatusIsNotRetriedUnlessItIsListedAndTheMethodIsSafe) {
+  World unlisted(two_endpoints(), retrying_503());
+  Exchange other = unlisted.exchange();
+  static_cast<void>(other.start(at(0s)));
+  EXPECT_TRUE(std::holds_alternative<Forward>(other.on_response_head(at(0s), 502)));
+  World posting(two_endpoints(), retrying_503());
+  Exchange put = posting.exchange("PUT");
+  static_cast<void>(put.start(at(0s)));
+  EXPECT_TRUE(std::holds_alternative<Forward>(put.on_response_head(at(0s), 503)));
+}
+
+TEST(Exchange, RetryAfterIsWaitedForAndForwardedWhenTheTotalTimeoutComesFirst) {
+  World world(two_endpoints(), retrying_503());
+  Exchange patient = world.exchange();
+  static_cast<void>(patient.start(at(0s)));
+  const Step wait = patient.on_response_head(at(1s), 503, 2s);
+  ASSERT_TRUE(std::holds_alternative<Wait>(wait));
+  EXPECT_EQ(std::get<Wait>(wait).until, at(3s));
+  Exchange hurried = world.exchange();
+  static_cast<void>(hurried.start(at(0s)));
+  EXPECT_TRUE(std::holds_alternative<Forward>(hurried.on_response_head(at(1s), 503, 4s)))
+      << "1 s + 4 s is the total timeout";
+  Exchange dated = world.exchange();
+  static_cast<void>(dated.start(at(0s)));
+  EXPECT_TRUE(
+      std::holds_alternative<Forward>(dated.on_response_head(at(1s), 503, Duration::max())));
+}
+
+TEST(Exchange, TheLastAnswerIsForwardedWhenItsRetriesAreUsedUp) {
+  World world(two_endpoints(), retrying_503());
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(0s)));
+  const Step wait = exchange.on_response_head(at(0s), 503);
+  static_cast<void>(exchange.on_waited(std::get<Wait>(wait).until));
+  ASSERT_TRUE(std::holds_alternative<Forward>(exchange.on_response_head(at(50ms), 503)));
+  static_cast<void>(exchange.on_response_end(at(50ms), Cause::ok, true));
+  const Published published = reported(exchange);
+  EXPECT_EQ(published.requests[0].status, 503);
+  EXPECT_EQ(published.requests[0].cause, Cause::upstream_status);
+  EXPECT_TRUE(published.requests[0].retries_exhausted);
+}
+
+TEST(Exchange, AStatusWhoseRetryCannotBeSentIsToldToTheClient) {
+  UpstreamConfig config = two_endpoints();
+  config.breaker.consecutive_failures = 1;  // the first 503 opens it
+  World world(config, retrying_503());
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(0s)));
+  const Step wait = exchange.on_response_head(at(0s), 503);
+  ASSERT_TRUE(std::holds_alternative<Wait>(wait));
+  expect_reply(exchange.on_waited(std::get<Wait>(wait).until), Cause::upstream_status, 503);
+  static_cast<void>(exchange.on_reply_sent(at(1s)));
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, TheTimesOfAnAttemptsPhasesAddUpToItsLatency) {
+  World world;
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(0s)));
+  exchange.on_connected(at(2ms));
+  exchange.on_request_sent(at(5ms));
+  static_cast<void>(exchange.on_response_head(at(105ms), 200));
+  static_cast<void>(exchange.on_response_end(at(125ms), Cause::ok, true));
+  const PhaseTimes phases = reported(exchange).attempts[0].phases;
+  EXPECT_EQ(phases, (PhaseTimes{2ms, 3ms, 100ms, 20ms}));
+}
+
+TEST(Exchange, AKeptConnectionHasNoConnectPhaseAndAPhaseThatNeverCameNoTime) {
+  World world;
+  world.succeed(at(0s));
+  world.succeed(at(0s));
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(1s)));
+  exchange.on_request_sent(at(1s));
+  static_cast<void>(exchange.on_attempt_failed(
+      at(4s), {.cause = Cause::response_timeout, .request_started = true}));
+  const PhaseTimes phases = reported(exchange).attempts[0].phases;
+  EXPECT_EQ(phases, (PhaseTimes{PhaseTimes::kNotBegun, 0ms, 3s, PhaseTimes::kNotBegun}))
+      << "it ended while it waited, after 3 s";
+}
+
+TEST(Exchange, AnAnswerThatCameBeforeTheRequestWasSentHasNoWait) {
+  World world;
+  Exchange exchange = world.exchange("POST");
+  static_cast<void>(exchange.start(at(0s)));
+  exchange.on_connected(at(1ms));
+  static_cast<void>(exchange.on_response_head(at(3ms), 413));
+  exchange.on_request_sent(at(4ms));
+  static_cast<void>(exchange.on_response_end(at(5ms), Cause::ok, false));
+  EXPECT_EQ(reported(exchange).attempts[0].phases,
+            (PhaseTimes{1ms, 2ms, PhaseTimes::kNotBegun, 2ms}));
+}
+
 }  // namespace
 }  // namespace gatedrill::gateway

@@ -63,7 +63,7 @@ TEST(Pool, AnIdleConnectionIsDroppedExactlyAtItsTimeout) {
   EXPECT_FALSE(pool.take_idle(at(50s)));
   const auto evicted = pool.take_evicted();
   ASSERT_EQ(evicted.size(), 1U);
-  EXPECT_EQ(evicted[0].id, 1U);
+  EXPECT_EQ(evicted[0].lease.id, 1U);
   EXPECT_EQ(evicted[0].reason, Eviction::idle);
   EXPECT_TRUE(pool.take_evicted().empty()) << "once each";
 }
@@ -122,7 +122,7 @@ TEST(Pool, TheLeastRecentlyUsedMakesRoom) {
   EXPECT_EQ(pool.idle_count(), 2U);
   const auto evicted = pool.take_evicted();
   ASSERT_EQ(evicted.size(), 1U);
-  EXPECT_EQ(evicted[0].id, 1U);
+  EXPECT_EQ(evicted[0].lease.id, 1U);
   EXPECT_EQ(evicted[0].reason, Eviction::surplus);
 }
 
@@ -138,10 +138,10 @@ TEST(Pool, APeersCloseEvictsAnIdleConnectionOnly) {
   keep(pool, at(0s), 1);
   keep(pool, at(0s), 2);
   const auto busy = pool.take_idle(at(0s));
-  pool.closed_by_peer(busy->id);
-  pool.closed_by_peer(99);
+  pool.lost(busy->id, Pool::Eviction::peer_closed);
+  pool.lost(99, Pool::Eviction::peer_closed);
   EXPECT_TRUE(pool.take_evicted().empty());
-  pool.closed_by_peer(1);
+  pool.lost(1, Pool::Eviction::peer_closed);
   EXPECT_EQ(pool.take_evicted().at(0).reason, Eviction::peer_closed);
   EXPECT_EQ(pool.idle_count(), 0U);
   EXPECT_EQ(pool.busy_count(), 1);
@@ -176,7 +176,7 @@ TEST(Pool, AnIdleConnectionMakesRoomForAFreshOne) {
   static_cast<void>(pool.open(at(0s), 3));
   const auto evicted = pool.take_evicted();
   ASSERT_EQ(evicted.size(), 1U);
-  EXPECT_EQ(evicted[0].id, 1U);
+  EXPECT_EQ(evicted[0].lease.id, 1U);
   EXPECT_EQ(evicted[0].reason, Eviction::surplus);
   EXPECT_TRUE(pool.full());
   pool.closed(busy);
@@ -199,6 +199,7 @@ TEST(PoolProperty, EveryConnectionEndsOnceAndTheLimitsHold) {
     TimePoint now{};
     for (int i = 0; i < 1000; ++i) {
       now += std::chrono::milliseconds{random.below(1500)};
+      std::uint64_t refused = 0;  // one that `put` did not want is evicted too
       switch (random.below(6)) {
         case 0:
         case 1:
@@ -211,7 +212,7 @@ TEST(PoolProperty, EveryConnectionEndsOnceAndTheLimitsHold) {
         case 2:
         case 3:
           if (!busy.empty()) {
-            if (!pool.put(now, busy.back())) ended.insert(busy.back().id);
+            if (!pool.put(now, busy.back())) ended.insert(refused = busy.back().id);
             busy.pop_back();
           }
           break;
@@ -223,13 +224,14 @@ TEST(PoolProperty, EveryConnectionEndsOnceAndTheLimitsHold) {
           }
           break;
         default:
-          pool.closed_by_peer(1 + random.below(opened + 1));
+          pool.lost(1 + random.below(opened + 1), Pool::Eviction::peer_closed);
           pool.expire(now);
           ASSERT_GT(pool.next_wakeup(), now);
           break;
       }
-      for (const Pool::Evicted& evicted : pool.take_evicted())
-        ended.insert(evicted.id);
+      for (const Pool::Evicted& evicted : pool.take_evicted()) {
+        if (evicted.lease.id != refused) ended.insert(evicted.lease.id);
+      }
       ASSERT_EQ(pool.busy_count(), static_cast<int>(busy.size()));
       ASSERT_LE(pool.idle_count(), static_cast<std::size_t>(config.max_idle));
       if (config.max_connections > 0) {
@@ -240,6 +242,22 @@ TEST(PoolProperty, EveryConnectionEndsOnceAndTheLimitsHold) {
     }
     ASSERT_EQ(std::set<std::uint64_t>(ended.begin(), ended.end()).size(), ended.size());
   }
+}
+
+TEST(Pool, SaysWhyItDidNotKeepAConnection) {
+  Pool::Config config;
+  config.max_requests = 1;
+  Pool pool(config, intern("shop"), intern("shop-1"));
+  const ConnectionLease lease = pool.open(TimePoint{}, 7);
+  EXPECT_FALSE(pool.put(TimePoint{std::chrono::seconds{3}}, lease));
+  const auto evicted = pool.take_evicted();
+  ASSERT_EQ(evicted.size(), 1U);
+  const auto event = eviction_of(pool, evicted[0], TimePoint{std::chrono::seconds{3}});
+  EXPECT_EQ(name_of(event.reason), "requests");
+  EXPECT_EQ(name_of(event.endpoint), "shop-1");
+  EXPECT_EQ(event.connection_id, 7U);
+  EXPECT_EQ(event.age, std::chrono::seconds{3});
+  EXPECT_EQ(event.requests, 1U);
 }
 
 }  // namespace
