@@ -373,39 +373,26 @@ Task<Step> Drive::forward() {
   }
 }
 
-// Until both sides have ended, one is lost or neither has sent anything for too long. The total
-// timeout ended with the 101, and neither connection is of use afterwards.
+// The total timeout ended with the 101, and neither connection is of use afterwards.
 Task<Step> Drive::tunnel() {
   stream_.no_keep_alive();
-  const TimeoutConfig& timeouts = exchange_.route().config.timeouts;
-  Outbox& out = session_.to_client();
-  Tunnel tunnel(session_.client(), *connection_);
-  TimePoint moved_at = session_.now();
-  for (;;) {
-    const TimePoint now = session_.now();
-    if (session_.stopping()) co_return exchange_.on_request_failed(now, Cause::draining);
-    out.flush(session_.client());
-    if (out.empty() && tunnel.move()) moved_at = now;
-    switch (tunnel.state()) {
-      case Tunnel::State::open:
-        break;
-      case Tunnel::State::closed:
-        co_return exchange_.on_response_end(now, Cause::ok, false);
-      case Tunnel::State::client_lost:
-        co_return exchange_.on_client_gone(now);
-      case Tunnel::State::upstream_lost:
-        reset_client_ = true;
-        co_return exchange_.on_response_end(now, Cause::body_truncated, false);
-    }
-    const Duration patience =
-        tunnel.half_closed() ? std::min(timeouts.idle, timeouts.tunnel) : timeouts.tunnel;
-    if (now >= moved_at + patience) {
+  const TunnelEnd end =
+      co_await run_tunnel(session_, *connection_, exchange_.route().config.timeouts);
+  const TimePoint now = session_.now();
+  reset_client_ = end == TunnelEnd::upstream_lost;
+  switch (end) {
+    case TunnelEnd::closed:
+      co_return exchange_.on_response_end(now, Cause::ok, false);
+    case TunnelEnd::client_lost:
+      co_return exchange_.on_client_gone(now);
+    case TunnelEnd::upstream_lost:
+      co_return exchange_.on_response_end(now, Cause::body_truncated, false);
+    case TunnelEnd::idle:
       co_return exchange_.on_response_end(now, Cause::body_idle_timeout, false);
-    }
-    if (!out.empty()) session_.client().await_writable();
-    tunnel.await_more();
-    co_await session_.event(moved_at + patience);
+    case TunnelEnd::stopped:
+      break;
   }
+  co_return exchange_.on_request_failed(now, Cause::draining);
 }
 
 Task<Step> Drive::pause(TimePoint until) {
