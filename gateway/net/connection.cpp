@@ -4,6 +4,9 @@
 #include <cstring>
 #include <utility>
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
 namespace gatedrill::gateway {
 
 namespace asio = boost::asio;
@@ -80,6 +83,12 @@ std::size_t Connection::written(std::size_t bytes) {
 std::size_t Connection::write(std::string_view bytes) {
   if (write_error_ || bytes.empty()) return 0;
   return written(socket_.write_some(asio::buffer(bytes), write_error_));
+}
+
+std::size_t Connection::unacknowledged() {
+  int bytes = 0;
+  if (::ioctl(socket_.native_handle(), SIOCOUTQ, &bytes) != 0) return 0;
+  return static_cast<std::size_t>(bytes);
 }
 
 void Connection::await_writable() {

@@ -76,6 +76,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     return written(socket_.write_some(buffers, write_error_));
   }
 
+  // Written, and not yet known to have reached the peer.
+  [[nodiscard]] std::size_t unacknowledged();
+
   // The owner is told once more can be written.
   void await_writable();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 #include <variant>
 
 #include "gateway/http/h1/head_parser.hpp"
@@ -73,7 +74,9 @@ StreamEnd Drive::finish(const Done& done) {
                  reader_.payload_bytes() + stream_.reply_bytes());
   if (session_.client_gone()) return StreamEnd::close;
   // What was sent ends early. Where its end is the connection's, only a reset tells.
-  if (done.abort_client) return until_close_out_ ? StreamEnd::abort : StreamEnd::close;
+  if (done.abort_client) {
+    return until_close_out_ || reset_client_ ? StreamEnd::abort : StreamEnd::close;
+  }
   if (!stream_.upload().received()) return StreamEnd::linger;
   return stream_.keep_alive() ? StreamEnd::keep : StreamEnd::close;
 }
@@ -125,12 +128,14 @@ Task<Step> Drive::converse() {
     session_.to_client().bytes().append("HTTP/1.1 100 Continue\r\n\r\n");
     stream_.continue_sent();
   }
-  client_progress_ = session_.now();
+  body_rate_ = MinimumRate(session_.shard().config().client.body_rate);
+  body_bytes_ = stream_.upload().received_bytes();
   deadline_ = Deadline{};
   for (;;) {
     if (auto step = send_request()) co_return *step;
     if (auto step = read_answer_head()) co_return *step;
-    if (connection_->ended()) {
+    const bool held_back = session_.to_client().pending() >= kAnswerPendingMax;
+    if (connection_->ended() && !held_back) {
       const bool unsent = connection_->write_error() && !facts_.response_started;
       co_return fail(unsent ? cause_of(connection_->write_error(), Operation::write)
                             : cause_of(connection_->read_error(), Operation::read));
@@ -143,6 +148,7 @@ Task<Step> Drive::converse() {
       co_return fail(deadline_.cause);
     }
     session_.to_client().flush(session_.client());
+    if (!session_.to_client().empty()) session_.client().await_writable();
     connection_->start_read(session_.shard().config().response_head.head_bytes);
     if (stream_.upload().pending() && !connection_->write_error()) connection_->await_writable();
     session_.client().start_read();
@@ -173,13 +179,24 @@ std::optional<Step> Drive::send_request() {
   if (!upload.replayable()) exchange_.on_body_not_replayable();
   if (upload.sent()) exchange_.on_request_sent(now);
   if (upload.received() || upload.pending()) {
+    body_rate_.turn(now, false);
     if (sent || deadline_.at == kNever) deadline_ = exchange_.deadline(Phase::response, now);
   } else {
-    const Duration patience = session_.shard().config().client.body_timeout;
-    const Deadline stalled{client_progress_ + patience, Cause::client_body_timeout};
-    deadline_ = earlier(exchange_.deadline(Phase::request, now), stalled);
+    deadline_ = earlier(exchange_.deadline(Phase::request, now), client_deadline());
   }
   return std::nullopt;
+}
+
+// It is the client's turn to send more of the body: by when it must, and fast enough. Not while the
+// upstream holds it back.
+Deadline Drive::client_deadline() {
+  const TimePoint now = session_.now();
+  if (!body_rate_.running()) client_progress_ = now;
+  body_rate_.turn(now, true);
+  const std::uint64_t received = stream_.upload().received_bytes();
+  body_rate_.on_bytes(now, received - std::exchange(body_bytes_, received));
+  const Duration patience = session_.shard().config().client.body_timeout;
+  return {std::min(client_progress_ + patience, body_rate_.deadline()), Cause::client_body_timeout};
 }
 
 // The next step once the head is whole, or wrong; nothing while it is not.
@@ -188,7 +205,8 @@ std::optional<Step> Drive::read_answer_head() {
   const http::h1::HeadLimits& limits = session_.shard().config().response_head;
   for (;;) {
     const std::string_view input = connection_->input();
-    if (input.empty()) return std::nullopt;
+    // Interim answers are many, perhaps, and the client slow.
+    if (input.empty() || session_.to_client().pending() >= kAnswerPendingMax) return std::nullopt;
     facts_.response_started = true;
     const http::h1::HeadResult parsed = http::h1::parse_response_head(input, limits, head);
     if (!parsed.defects.none()) return fail(Cause::malformed_response);
@@ -296,8 +314,17 @@ bool Drive::reusable() const {
          !connection_->ended() && !connection_->write_error();
 }
 
+// What the client has taken of the answer since the last call.
+std::uint64_t Drive::newly_taken() {
+  const std::uint64_t waiting = session_.client().unacknowledged();
+  const std::uint64_t taken = written_bytes_ > waiting ? written_bytes_ - waiting : 0;
+  return taken - std::exchange(taken_bytes_, taken);
+}
+
 Task<Step> Drive::forward() {
   Outbox& out = session_.to_client();
+  MinimumRate rate(session_.shard().config().client.read_rate);
+  const Duration patience = session_.shard().config().client.body_timeout;
   TimePoint read_at = session_.now();
   TimePoint written_at = session_.now();
   if (reader_.done() && chunk_out_) append_last_chunk(out.bytes());
@@ -308,10 +335,11 @@ Task<Step> Drive::forward() {
       stream_.upload().take(session_.client());
       if (!stream_.upload().flush(*connection_)) break;
     }
-    for (bool flushed = true; flushed;) {
+    for (std::size_t flushed = 1; flushed > 0;) {
       if (move_answer()) read_at = now;
       flushed = out.flush(session_.client());
-      if (flushed) written_at = now;
+      written_bytes_ += flushed;
+      if (flushed > 0) written_at = now;
     }
     if (session_.client_gone()) co_return exchange_.on_client_gone(now);
     if (session_.stopping()) co_return exchange_.on_request_failed(now, Cause::draining);
@@ -327,13 +355,21 @@ Task<Step> Drive::forward() {
       }
     }
     Deadline by = exchange_.deadline(Phase::body, read_at);
-    if (!out.empty()) {
-      const Duration patience = session_.shard().config().client.body_timeout;
-      by = Deadline{written_at + patience, Cause::client_closed};
-    }
+    rate.turn(now, !out.empty());
+    if (!out.empty()) by = {std::min(written_at + patience, rate.deadline()), Cause::client_closed};
     if (now >= by.at) {
-      if (by.cause == Cause::client_closed) co_return exchange_.on_client_gone(now);
-      co_return exchange_.on_response_end(now, by.cause, false);
+      if (by.cause != Cause::client_closed) {
+        co_return exchange_.on_response_end(now, by.cause, false);
+      }
+      // The kernel makes room in large steps: what counts is what has arrived there.
+      const std::uint64_t taken = newly_taken();
+      rate.on_bytes(now, taken);
+      if (taken > 0) written_at = now;
+      if (taken == 0 || now >= rate.deadline()) {
+        reset_client_ = true;
+        co_return exchange_.on_client_gone(now);
+      }
+      by.at = std::min(written_at + patience, rate.deadline());
     }
     if (!out.empty()) session_.client().await_writable();
     if (out.pending() < kAnswerPendingMax) connection_->start_read();
@@ -343,39 +379,26 @@ Task<Step> Drive::forward() {
   }
 }
 
-// Until both sides have ended, one is lost or neither has sent anything for too long. The total
-// timeout ended with the 101, and neither connection is of use afterwards.
+// The total timeout ended with the 101, and neither connection is of use afterwards.
 Task<Step> Drive::tunnel() {
   stream_.no_keep_alive();
-  const TimeoutConfig& timeouts = exchange_.route().config.timeouts;
-  Outbox& out = session_.to_client();
-  Tunnel tunnel(session_.client(), *connection_);
-  TimePoint moved_at = session_.now();
-  for (;;) {
-    const TimePoint now = session_.now();
-    if (session_.stopping()) co_return exchange_.on_request_failed(now, Cause::draining);
-    out.flush(session_.client());
-    if (out.empty() && tunnel.move()) moved_at = now;
-    switch (tunnel.state()) {
-      case Tunnel::State::open:
-        break;
-      case Tunnel::State::closed:
-        co_return exchange_.on_response_end(now, Cause::ok, false);
-      case Tunnel::State::client_lost:
-        co_return exchange_.on_client_gone(now);
-      case Tunnel::State::upstream_lost:
-        until_close_out_ = true;  // so that the client sees a reset too
-        co_return exchange_.on_response_end(now, Cause::body_truncated, false);
-    }
-    const Duration patience =
-        tunnel.half_closed() ? std::min(timeouts.idle, timeouts.tunnel) : timeouts.tunnel;
-    if (now >= moved_at + patience) {
+  const TunnelEnd end =
+      co_await run_tunnel(session_, *connection_, exchange_.route().config.timeouts);
+  const TimePoint now = session_.now();
+  reset_client_ = end == TunnelEnd::upstream_lost;
+  switch (end) {
+    case TunnelEnd::closed:
+      co_return exchange_.on_response_end(now, Cause::ok, false);
+    case TunnelEnd::client_lost:
+      co_return exchange_.on_client_gone(now);
+    case TunnelEnd::upstream_lost:
+      co_return exchange_.on_response_end(now, Cause::body_truncated, false);
+    case TunnelEnd::idle:
       co_return exchange_.on_response_end(now, Cause::body_idle_timeout, false);
-    }
-    if (!out.empty()) session_.client().await_writable();
-    tunnel.await_more();
-    co_await session_.event(moved_at + patience);
+    case TunnelEnd::stopped:
+      break;
   }
+  co_return exchange_.on_request_failed(now, Cause::draining);
 }
 
 Task<Step> Drive::pause(TimePoint until) {

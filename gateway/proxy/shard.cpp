@@ -20,11 +20,13 @@ std::uint64_t id_seed(const GatewayConfig& config, const SteadyClock& clock) {
 Shard::Shard(const GatewayConfig& config,
              boost::asio::io_context& context,
              const SteadyClock& clock,
-             EventSink& sink)
+             EventSink& sink,
+             ClientConnections& clients)
     : config_(config),
       context_(context),
       clock_(clock),
       sink_(sink),
+      clients_(clients),
       name_(intern(config.name)),
       via_(http::via_name(config.name)),
       request_ids_(id_seed(config, clock)),
@@ -59,6 +61,9 @@ Result<void> Shard::resolve_addresses() {
   auto trusted = AddressSet::parse(config_.client.trusted_proxies);
   if (!trusted) return trusted.error();
   trusted_proxies_ = *trusted;
+  auto proxied = AddressSet::parse(config_.client.proxy_protocol_from);
+  if (!proxied) return proxied.error();
+  proxy_header_from_ = *proxied;
   for (const auto& each : upstreams_) {
     each->addresses.clear();
     for (const std::string& endpoint : each->upstream.config().endpoints) {
@@ -75,8 +80,7 @@ Result<void> Shard::resolve_addresses() {
 
 void Shard::accept(Socket socket, const TcpEndpoint& peer) {
   auto client = std::make_shared<Connection>(std::move(socket), 0);
-  auto session = std::make_unique<Session>(*this, std::move(client), peer.address().to_string(),
-                                           trusted_proxies_.contains(peer.address()));
+  auto session = std::make_unique<Session>(*this, std::move(client), peer.address());
   Session& started = *session;
   sessions_.emplace(&started, std::move(session));
   started.start();
