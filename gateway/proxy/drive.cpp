@@ -177,6 +177,7 @@ std::optional<Step> Drive::send_request() {
   }
   facts_.request_started = facts_.request_started || sent;
   if (!upload.replayable()) exchange_.on_body_not_replayable();
+  if (upload.received()) exchange_.on_request_received(now);
   if (upload.sent()) exchange_.on_request_sent(now);
   if (upload.received() || upload.pending()) {
     body_rate_.turn(now, false);
