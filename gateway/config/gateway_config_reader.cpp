@@ -210,6 +210,8 @@ void read_yaml(YamlReader& reader, GatewayConfig& config) {
   reader.optional("response",
                   [&](YamlReader& response) { read_head_limits(response, config.response_head); });
   reader.optional("replay_buffer", as_size(config.replay_buffer_bytes));
+  reader.optional("resolve_interval", config.resolve_interval,
+                  at_least(Duration{std::chrono::milliseconds{100}}));
   reader.optional("cause_header", config.cause_header);
   reader.optional("proxy_status", config.proxy_status);
   reader.optional("access_log", [&](YamlReader& log) { read_access_log(log, config.access_log); });

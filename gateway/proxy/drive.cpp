@@ -103,7 +103,9 @@ Task<Step> Drive::attempt(Send send) {
     assert(connection_ && !connection_->ended());
   } else {
     connection_ = connections.open(send.connection.id, session_);
-    connection_->connect(upstream_.addresses[endpoint_]);
+    const auto address = upstream_.addresses->at(endpoint_);
+    if (!address) co_return fail(Cause::dns_failure);
+    connection_->connect(*address);
     const Deadline by = exchange_.deadline(Phase::connect, session_.now());
     while (connection_->connecting()) {
       if (auto step = client_trouble()) co_return *step;

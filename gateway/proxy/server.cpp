@@ -9,6 +9,7 @@
 #include "gateway/net/address.hpp"
 #include "gateway/net/deadline.hpp"
 #include "gateway/net/listener.hpp"
+#include "gateway/net/name_watch.hpp"
 #include "gateway/proxy/access_log.hpp"
 #include "gateway/proxy/health_probe.hpp"
 #include "gateway/proxy/shard.hpp"
@@ -46,6 +47,7 @@ class Sweeper final : public DeadlineOwner {
       for (std::size_t i = 0; i < each->upstream.endpoint_count(); ++i) {
         Pool& pool = each->pools.pool(i);
         pool.expire(now);
+        if (each->moved(i)) pool.evict_all(Pool::Eviction::endpoint_moved);
         shard_.connections().close_evicted(pool);
         next = std::min(next, pool.next_wakeup());
       }
@@ -82,7 +84,8 @@ class GatewayServer::State final : public DeadlineOwner {
   }
 
   Result<void> start() {
-    if (auto resolved = shard_.resolve_addresses(); !resolved) return resolved;
+    if (auto read = shard_.read_addresses(); !read) return read;
+    watch_names();
     if (const std::string& path = shard_.config().access_log.path; !path.empty()) {
       auto opened = AccessLog::open(path);
       if (!opened) return opened.error();
@@ -108,6 +111,10 @@ class GatewayServer::State final : public DeadlineOwner {
     start_probes();
     return {};
   }
+
+  void look_up_with(NameLookup look_up) { look_up_ = std::move(look_up); }
+
+  [[nodiscard]] const std::vector<std::string>& unknown_names() const { return unknown_names_; }
 
   void drain(std::function<void()> done) {
     on_drained_ = std::move(done);
@@ -138,6 +145,15 @@ class GatewayServer::State final : public DeadlineOwner {
 
  private:
   [[nodiscard]] bool full() const { return shard_.session_count() >= connections_max_; }
+
+  void watch_names() {
+    NameWatch::Watched watched;
+    for (const auto& each : shard_.upstreams())
+      watched.push_back(each->addresses);
+    names_ = std::make_unique<NameWatch>(std::move(watched), look_up_);
+    unknown_names_ = names_->look_up_all();
+    names_->start(shard_.config().resolve_interval);
+  }
 
   void start_probes() {
     for (const auto& each : shard_.upstreams()) {
@@ -176,6 +192,9 @@ class GatewayServer::State final : public DeadlineOwner {
   std::vector<std::string> addresses_;
   std::uint16_t port_ = 0;
   std::function<void()> on_drained_;
+  NameLookup look_up_ = system_lookup;
+  std::unique_ptr<NameWatch> names_;
+  std::vector<std::string> unknown_names_;
 };
 
 GatewayServer::GatewayServer(const GatewayConfig& config,
@@ -188,6 +207,14 @@ GatewayServer::~GatewayServer() = default;
 
 Result<void> GatewayServer::start() {
   return state_->start();
+}
+
+void GatewayServer::look_up_with(NameLookup look_up) {
+  state_->look_up_with(std::move(look_up));
+}
+
+const std::vector<std::string>& GatewayServer::unknown_names() const {
+  return state_->unknown_names();
 }
 
 const std::vector<std::string>& GatewayServer::addresses() const {

@@ -55,7 +55,7 @@ Shard::~Shard() {
   sessions_.clear();
 }
 
-Result<void> Shard::resolve_addresses() {
+Result<void> Shard::read_addresses() {
   auto trusted = AddressSet::parse(config_.client.trusted_proxies);
   if (!trusted) return trusted.error();
   trusted_proxies_ = *trusted;
@@ -63,14 +63,9 @@ Result<void> Shard::resolve_addresses() {
   if (!proxied) return proxied.error();
   proxy_header_from_ = *proxied;
   for (const auto& each : upstreams_) {
-    each->addresses.clear();
-    for (const std::string& endpoint : each->upstream.config().endpoints) {
-      auto address = resolve(endpoint);
-      if (!address) {
-        return Error{address.error().code,
-                     "upstream " + each->upstream.config().name + ": " + address.error().message};
-      }
-      each->addresses.push_back(*address);
+    const UpstreamConfig& config = each->upstream.config();
+    if (auto read = each->addresses->configure(config.endpoints); !read) {
+      return Error{read.error().code, "upstream " + config.name + ": " + read.error().message};
     }
   }
   return {};

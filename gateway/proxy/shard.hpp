@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <boost/asio.hpp>
@@ -18,6 +19,7 @@
 #include "gateway/http/date.hpp"
 #include "gateway/net/address.hpp"
 #include "gateway/net/connections.hpp"
+#include "gateway/net/endpoint_addresses.hpp"
 #include "gateway/policy/exchange.hpp"
 #include "gateway/policy/router.hpp"
 #include "gateway/policy/upstream.hpp"
@@ -32,11 +34,19 @@ class Session;
 // One upstream as this shard sees it.
 struct ShardUpstream {
   ShardUpstream(const UpstreamConfig& config, const Random& random, std::uint64_t& next_id)
-      : upstream(config, random), pools(config, next_id) {}
+      : upstream(config, random), pools(config, next_id), moves_seen(config.endpoints.size()) {}
+
+  // The endpoint has another address since the last call: connections to the old one go.
+  [[nodiscard]] bool moved(std::size_t endpoint) {
+    const std::uint32_t moves = addresses->moves(endpoint);
+    return moves != std::exchange(moves_seen[endpoint], moves);
+  }
 
   Upstream upstream;
   UpstreamPools pools;
-  std::vector<TcpEndpoint> addresses;  // of its endpoints
+  // Of its endpoints; shared with who watches their names.
+  std::shared_ptr<EndpointAddresses> addresses = std::make_shared<EndpointAddresses>();
+  std::vector<std::uint32_t> moves_seen;
 };
 
 struct ShardRoute {
@@ -56,8 +66,8 @@ class Shard {
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
-  // Looks up the endpoints' addresses and the trusted proxies.
-  Result<void> resolve_addresses();
+  // Reads the addresses of endpoints and proxies. Names are yet to be looked up.
+  Result<void> read_addresses();
 
   void accept(Socket socket, const TcpEndpoint& peer);
   // The session has ended; it is destroyed.
