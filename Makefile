@@ -36,7 +36,7 @@ drill: release
 	$(GATEDRILL) run $(DRILL) --out $(OUT) "$${settings[@]}"
 
 test:
-	$(call need,build drill)
+	$(call need,build drill test)
 	@cmake --preset dev
 	@cmake --build --preset dev -j $(JOBS)
 	@ctest --preset dev -j $(JOBS)

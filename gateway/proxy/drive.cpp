@@ -7,6 +7,7 @@
 
 #include "gateway/http/h1/head_parser.hpp"
 #include "gateway/http/head_writer.hpp"
+#include "gateway/http/trailers.hpp"
 #include "gateway/http/upgrade.hpp"
 #include "gateway/net/network_error.hpp"
 #include "gateway/proxy/chunk.hpp"
@@ -210,6 +211,7 @@ std::optional<Step> Drive::read_answer_head() {
     if (input.empty() || session_.to_client().pending() >= kAnswerPendingMax) return std::nullopt;
     facts_.response_started = true;
     const http::h1::HeadResult parsed = http::h1::parse_response_head(input, limits, head);
+    if (!parsed.defects.none()) return fail(Cause::malformed_response);
     if (parsed.state == http::h1::HeadState::incomplete) return std::nullopt;
     if (parsed.state != http::h1::HeadState::complete) {
       return fail(Cause::response_header_too_large);
@@ -256,6 +258,9 @@ void Drive::begin_answer(const http::ResponseVerdict& verdict) {
 
   http::ResponseRewrite rewrite;
   rewrite.framing = verdict.framing;
+  rewrite.via = session_.shard().via();
+  rewrite.trailers = exchange_.route().config.trailers;
+  trailers_.clear();
   rewrite.bodiless = stream_.head_only() || head.status == 204 || head.status == 304;
   const bool counted = verdict.framing.kind == http::BodyKind::none ||
                        verdict.framing.kind == http::BodyKind::length;
@@ -298,9 +303,10 @@ bool Drive::move_answer() {
         out.bytes().append(step.payload);
       }
     }
+    http::append_trailer(trailers_, step.trailer, exchange_.route().config.trailers);
     connection_->consume(step.consumed);
     moved = true;
-    if (reader_.done() && chunk_out_) append_last_chunk(out.bytes());
+    if (reader_.done() && chunk_out_) append_last_chunk(out.bytes(), trailers_);
   }
   return moved;
 }

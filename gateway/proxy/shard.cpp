@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "gateway/http/head_writer.hpp"
 #include "gateway/proxy/session.hpp"
 
 namespace gatedrill::gateway {
@@ -27,6 +28,7 @@ Shard::Shard(const GatewayConfig& config,
       sink_(sink),
       clients_(clients),
       name_(intern(config.name)),
+      via_(http::via_name(config.name)),
       request_ids_(id_seed(config, clock)),
       router_(config.routes),
       connections_(context.get_executor()) {

@@ -98,6 +98,9 @@ class Shard {
 
   [[nodiscard]] NameId name() const { return name_; }
 
+  // The name in Via fields.
+  [[nodiscard]] const std::string& via() const { return via_; }
+
   [[nodiscard]] Connections& connections() { return connections_; }
 
   // Null: there is none.
@@ -141,6 +144,7 @@ class Shard {
   EventSink& sink_;
   ClientConnections& clients_;
   NameId name_;
+  std::string via_;
   RequestIds request_ids_;
   AddressSet trusted_proxies_;
   AddressSet proxy_header_from_;

@@ -72,6 +72,7 @@ client:
    max_connections_per_ip: 11, min_body_rate: 12B, min_read_rate: 13KiB, min_rate_grace: 14s,
    trusted_proxies: [10.0.0.1, '::1', 10.0.0.0/8], proxy_protocol: {from: ['fd00::/8']}}
 timeouts: {connect: 100ms, response: 1s, tunnel: 2h}
+trailers: [grpc-status]
 retry: {max_retries: 2}
 upstreams:
   shop:
@@ -92,6 +93,7 @@ routes:
     match: {host: shop.example, path_prefix: /buy}
     upstream: shop
     strip_prefix: /buy
+    trailers: [X-Sum, Server-Timing]
     timeouts: {response: 5s, idle: 6s, total: 7s}
     retry:
       {on_connect: true, on_stale_reuse: false, on_reset: true, on_timeout: true, on_status: [502, 503], idempotency_key_header: Idempotency-Key, backoff: 1ms,
@@ -150,6 +152,8 @@ routes:
   EXPECT_THAT(buy.upgrade, ElementsAre("websocket", "my-protocol"));
   EXPECT_EQ(buy.retry, (RetryConfig{2, true, false, true, true, {502, 503}, "Idempotency-Key", 1ms, 2ms}));
   EXPECT_EQ(buy.rate_limit, (TokenBucket::Config{30, 1min, 5}));
+  EXPECT_THAT(buy.trailers, ElementsAre("X-Sum", "Server-Timing")) << "its own, not the top's too";
+  EXPECT_THAT(config.routes[1].trailers, ElementsAre("grpc-status"));
   EXPECT_EQ(config.routes[1].timeouts.response, Duration{1s});
   EXPECT_EQ(config.routes[1].retry.max_retries, 0);
   EXPECT_FALSE(config.routes[1].retry.on_stale_reuse);
@@ -216,6 +220,12 @@ TEST(GatewayConfig, RefusesWhatCannotBeMeant) {
        "or fd00::/8, got '10.0.0.0/33'"},
       {"client.proxy_protocol={}", "client.proxy_protocol.from: is required"},
       {"client.max_uri=0", "client.max_uri: must be more than 0"},
+      {"trailers=[X-Sum, Content-Length]",
+       "trailers[1]: cannot pass behind a body: 'Content-Length' frames, routes, authenticates or "
+       "controls"},
+      {"routes[0].trailers=[X-Forwarded-For]",
+       "routes[0].trailers[0]: cannot pass behind a body: 'X-Forwarded-For' frames, routes, "
+       "authenticates or controls"},
   };
   for (const auto& [assignment, text] : rows)
     EXPECT_EQ(problem_of(assignment), text) << assignment;
