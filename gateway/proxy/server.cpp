@@ -91,9 +91,9 @@ class GatewayServer::State final : public DeadlineOwner {
     for (const std::string& text : shard_.config().listen) {
       const auto address = resolve(text);
       if (!address) return address.error();
-      auto listener = std::make_shared<Listener>(shard_.context(),
-                                                 [this](Socket socket, const TcpEndpoint& peer) {
-                                                   shard_.accept(std::move(socket), peer);
+      auto listener = std::make_unique<Listener>(shard_.reactor(),
+                                                 [this](int descriptor, const TcpEndpoint& peer) {
+                                                   shard_.accept(descriptor, peer);
                                                    if (full()) pause();
                                                  });
       if (auto opened = listener->open(*address); !opened) return opened;
@@ -170,7 +170,7 @@ class GatewayServer::State final : public DeadlineOwner {
   Sweeper sweeper_;
   DeadlineTimer drain_timer_;
   std::vector<std::unique_ptr<HealthProbe>> probes_;
-  std::vector<std::shared_ptr<Listener>> listeners_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<std::string> addresses_;
   std::uint16_t port_ = 0;
   std::function<void()> on_drained_;

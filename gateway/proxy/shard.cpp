@@ -27,7 +27,8 @@ Shard::Shard(const GatewayConfig& config,
       name_(intern(config.name)),
       request_ids_(id_seed(config, clock)),
       router_(config.routes),
-      connections_(context.get_executor()) {
+      reactor_(context),
+      connections_(reactor_) {
   connections_.on_evicted = [this](const Pool& pool, const Pool::Evicted& evicted) {
     sink_.publish({name_, eviction_of(pool, evicted, clock_.now())});
   };
@@ -71,8 +72,8 @@ Result<void> Shard::resolve_addresses() {
   return {};
 }
 
-void Shard::accept(Socket socket, const TcpEndpoint& peer) {
-  auto client = std::make_shared<Connection>(std::move(socket), 0);
+void Shard::accept(int descriptor, const TcpEndpoint& peer) {
+  auto client = std::make_shared<Connection>(reactor_, 0, descriptor);
   auto session = std::make_unique<Session>(*this, std::move(client), peer.address().to_string(),
                                            trusted_proxies_.contains(peer.address()));
   Session& started = *session;

@@ -56,7 +56,8 @@ class Shard {
   // Looks up the endpoints' addresses and the trusted proxies.
   Result<void> resolve_addresses();
 
-  void accept(Socket socket, const TcpEndpoint& peer);
+  // Takes over the descriptor.
+  void accept(int descriptor, const TcpEndpoint& peer);
   // The session has ended; it is destroyed.
   void remove(Session& session);
 
@@ -78,6 +79,8 @@ class Shard {
   [[nodiscard]] const GatewayConfig& config() const { return config_; }
 
   [[nodiscard]] boost::asio::io_context& context() { return context_; }
+
+  [[nodiscard]] Reactor& reactor() { return reactor_; }
 
   [[nodiscard]] const SteadyClock& clock() const { return clock_; }
 
@@ -118,6 +121,7 @@ class Shard {
   std::uint64_t next_connection_id_ = 1;
   std::vector<std::unique_ptr<ShardUpstream>> upstreams_;
   std::vector<std::unique_ptr<ShardRoute>> routes_;
+  Reactor reactor_;
   Connections connections_;
   std::unordered_map<Session*, std::unique_ptr<Session>> sessions_;
   bool draining_ = false;
