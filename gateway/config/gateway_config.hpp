@@ -9,6 +9,7 @@
 
 #include "gateway/core/time.hpp"
 #include "gateway/http/h1/head_parser.hpp"
+#include "gateway/policy/minimum_rate.hpp"
 #include "gateway/policy/router.hpp"
 #include "gateway/policy/upstream.hpp"
 
@@ -20,15 +21,25 @@ struct ClientConfig {
   Duration header_timeout = std::chrono::seconds{10};
   // Between two reads of a request's body (408), and between two writes of an answer.
   Duration body_timeout = std::chrono::seconds{15};
+  // The least rate at which a client sends a body (408) and takes an answer (closed), while it is
+  // its turn.
+  MinimumRate::Config body_rate;
+  MinimumRate::Config read_rate;
   // Between the end of an answer and the next request: closed without a word.
   Duration keep_alive = std::chrono::seconds{60};
   int requests_max = 1000;  // on one connection; 0: no limit
   // At once; 0: as the process's descriptors allow, two for each. More wait to be accepted.
   int connections_max = 0;
+  // At once from one address; 0: no limit. One more is answered 503 overloaded and closed. Behind
+  // a proxy that all clients share this wants the PROXY protocol.
+  int connections_per_ip_max = 0;
   std::uint64_t body_bytes_max = std::uint64_t{10} * 1024 * 1024;  // 0: no limit
   http::h1::HeadLimits head;                                       // 431, 414
-  // Addresses of the proxies whose X-Forwarded-* fields are believed; everyone else's are dropped.
+  // Addresses and networks of the proxies whose X-Forwarded-* fields are believed; everyone else's
+  // are dropped.
   std::vector<std::string> trusted_proxies;
+  // Those that begin each connection with a PROXY protocol header; from nobody else is it read.
+  std::vector<std::string> proxy_protocol_from;
 };
 
 // One line a request, JSON (docs/access-log.md).

@@ -18,24 +18,41 @@ void read_head_limits(YamlReader& reader, http::h1::HeadLimits& limits) {
   reader.optional("max_header_fields", limits.fields, positive);
 }
 
+// IP addresses and networks: 10.0.0.1, 10.0.0.0/8, fd00::/8.
+void read_networks(YamlReader& reader, std::vector<std::string>& networks) {
+  networks.clear();
+  reader.each_item([&](YamlReader& item) {
+    std::string& network = networks.emplace_back();
+    read_yaml(item, network);
+    if (item.clean() && !is_ip_network(network)) {
+      item.problem(
+          "expected an IP address or network such as 10.0.0.1, 10.0.0.0/8 or fd00::/8, "
+          "got '" +
+          network + "'");
+    }
+  });
+}
+
 void read_client(YamlReader& reader, ClientConfig& config) {
   reader.optional("header_timeout", config.header_timeout, positive);
   reader.optional("body_timeout", config.body_timeout, positive);
   reader.optional("keep_alive", config.keep_alive, positive);
   reader.optional("max_requests", config.requests_max, at_least(0));
   reader.optional("max_connections", config.connections_max, at_least(0));
+  reader.optional("max_connections_per_ip", config.connections_per_ip_max, at_least(0));
+  reader.optional("min_body_rate", as_size(config.body_rate.bytes_per_second));
+  reader.optional("min_read_rate", as_size(config.read_rate.bytes_per_second));
+  if (reader.optional("min_rate_grace", config.body_rate.grace, positive)) {
+    config.read_rate.grace = config.body_rate.grace;
+  }
   reader.optional("max_body", as_size(config.body_bytes_max));
   read_head_limits(reader, config.head);
   reader.optional("max_uri", as_size(config.head.target_bytes), positive);
-  reader.optional("trusted_proxies", [&](YamlReader& proxies) {
-    config.trusted_proxies.clear();
-    proxies.each_item([&](YamlReader& item) {
-      std::string& address = config.trusted_proxies.emplace_back();
-      read_yaml(item, address);
-      if (item.clean() && !is_ip_address(address)) {
-        item.problem("expected an IP address such as 10.0.0.1 or ::1, got '" + address + "'");
-      }
-    });
+  reader.optional("trusted_proxies",
+                  [&](YamlReader& proxies) { read_networks(proxies, config.trusted_proxies); });
+  reader.optional("proxy_protocol", [&](YamlReader& protocol) {
+    protocol.required("from",
+                      [&](YamlReader& from) { read_networks(from, config.proxy_protocol_from); });
   });
 }
 

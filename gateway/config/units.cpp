@@ -263,6 +263,18 @@ bool is_ip_address(std::string_view text) {
   return is_ipv4(text) || looks_like_ipv6(text);
 }
 
+bool is_ip_network(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return is_ip_address(text);
+  const std::string_view address = text.substr(0, slash);
+  const std::string_view digits = text.substr(slash + 1);
+  unsigned prefix = 0;
+  const char* digits_end = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), digits_end, prefix);
+  if (digits.empty() || end != digits_end || error != std::errc{}) return false;
+  return is_ip_address(address) && prefix <= (is_ipv4(address) ? 32U : 128U);
+}
+
 std::string to_text(Duration duration) {
   if (duration.count() == 0) return "0";
   std::string text;

@@ -50,6 +50,8 @@ struct Address {
 
 // An IPv4 or IPv6 address, without brackets or port.
 [[nodiscard]] bool is_ip_address(std::string_view text);
+// An address, or one with the length of its network's prefix: 10.0.0.0/8, fd00::/8.
+[[nodiscard]] bool is_ip_network(std::string_view text);
 
 // The shortest spelling that reads back as the same value.
 [[nodiscard]] std::string to_text(Duration duration);

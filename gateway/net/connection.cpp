@@ -5,8 +5,10 @@
 #include <cstring>
 #include <utility>
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -160,6 +162,12 @@ std::size_t Connection::write(std::string_view bytes) {
   if (count >= 0) return static_cast<std::size_t>(count);
   if (errno != EAGAIN) write_error_ = system_error(errno);
   return 0;
+}
+
+std::size_t Connection::unacknowledged() {
+  int bytes = 0;
+  if (::ioctl(descriptor_, SIOCOUTQ, &bytes) != 0) return 0;
+  return static_cast<std::size_t>(bytes);
 }
 
 void Connection::await_writable() {

@@ -73,6 +73,9 @@ class Connection final : private Watched {
   // Writes what the kernel takes now.
   std::size_t write(std::string_view bytes);
 
+  // Written, and not yet known to have reached the peer.
+  [[nodiscard]] std::size_t unacknowledged();
+
   // The owner is told once more can be written.
   void await_writable();
 

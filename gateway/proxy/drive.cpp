@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 #include <variant>
 
 #include "gateway/http/h1/head_parser.hpp"
@@ -72,7 +73,9 @@ StreamEnd Drive::finish(const Done& done) {
                  reader_.payload_bytes() + stream_.reply_bytes());
   if (session_.client_gone()) return StreamEnd::close;
   // What was sent ends early. Where its end is the connection's, only a reset tells.
-  if (done.abort_client) return until_close_out_ ? StreamEnd::abort : StreamEnd::close;
+  if (done.abort_client) {
+    return until_close_out_ || reset_client_ ? StreamEnd::abort : StreamEnd::close;
+  }
   if (!stream_.upload().received()) return StreamEnd::linger;
   return stream_.keep_alive() ? StreamEnd::keep : StreamEnd::close;
 }
@@ -124,7 +127,8 @@ Task<Step> Drive::converse() {
     session_.to_client().bytes().append("HTTP/1.1 100 Continue\r\n\r\n");
     stream_.continue_sent();
   }
-  client_progress_ = session_.now();
+  body_rate_ = MinimumRate(session_.shard().config().client.body_rate);
+  body_bytes_ = stream_.upload().received_bytes();
   deadline_ = Deadline{};
   for (;;) {
     if (auto step = send_request()) co_return *step;
@@ -172,13 +176,24 @@ std::optional<Step> Drive::send_request() {
   if (!upload.replayable()) exchange_.on_body_not_replayable();
   if (upload.sent()) exchange_.on_request_sent(now);
   if (upload.received() || upload.pending()) {
+    body_rate_.turn(now, false);
     if (sent || deadline_.at == kNever) deadline_ = exchange_.deadline(Phase::response, now);
   } else {
-    const Duration patience = session_.shard().config().client.body_timeout;
-    const Deadline stalled{client_progress_ + patience, Cause::client_body_timeout};
-    deadline_ = earlier(exchange_.deadline(Phase::request, now), stalled);
+    deadline_ = earlier(exchange_.deadline(Phase::request, now), client_deadline());
   }
   return std::nullopt;
+}
+
+// It is the client's turn to send more of the body: by when it must, and fast enough. Not while the
+// upstream holds it back.
+Deadline Drive::client_deadline() {
+  const TimePoint now = session_.now();
+  if (!body_rate_.running()) client_progress_ = now;
+  body_rate_.turn(now, true);
+  const std::uint64_t received = stream_.upload().received_bytes();
+  body_rate_.on_bytes(now, received - std::exchange(body_bytes_, received));
+  const Duration patience = session_.shard().config().client.body_timeout;
+  return {std::min(client_progress_ + patience, body_rate_.deadline()), Cause::client_body_timeout};
 }
 
 // The next step once the head is whole, or wrong; nothing while it is not.
@@ -290,8 +305,17 @@ bool Drive::reusable() const {
          !connection_->ended() && !connection_->write_error();
 }
 
+// What the client has taken of the answer since the last call.
+std::uint64_t Drive::newly_taken() {
+  const std::uint64_t waiting = session_.client().unacknowledged();
+  const std::uint64_t taken = written_bytes_ > waiting ? written_bytes_ - waiting : 0;
+  return taken - std::exchange(taken_bytes_, taken);
+}
+
 Task<Step> Drive::forward() {
   Outbox& out = session_.to_client();
+  MinimumRate rate(session_.shard().config().client.read_rate);
+  const Duration patience = session_.shard().config().client.body_timeout;
   TimePoint read_at = session_.now();
   TimePoint written_at = session_.now();
   if (reader_.done() && chunk_out_) append_last_chunk(out.bytes());
@@ -302,10 +326,11 @@ Task<Step> Drive::forward() {
       stream_.upload().take(session_.client());
       if (!stream_.upload().flush(*connection_)) break;
     }
-    for (bool flushed = true; flushed;) {
+    for (std::size_t flushed = 1; flushed > 0;) {
       if (move_answer()) read_at = now;
       flushed = out.flush(session_.client());
-      if (flushed) written_at = now;
+      written_bytes_ += flushed;
+      if (flushed > 0) written_at = now;
     }
     if (session_.client_gone()) co_return exchange_.on_client_gone(now);
     if (session_.stopping()) co_return exchange_.on_request_failed(now, Cause::draining);
@@ -321,13 +346,21 @@ Task<Step> Drive::forward() {
       }
     }
     Deadline by = exchange_.deadline(Phase::body, read_at);
-    if (!out.empty()) {
-      const Duration patience = session_.shard().config().client.body_timeout;
-      by = Deadline{written_at + patience, Cause::client_closed};
-    }
+    rate.turn(now, !out.empty());
+    if (!out.empty()) by = {std::min(written_at + patience, rate.deadline()), Cause::client_closed};
     if (now >= by.at) {
-      if (by.cause == Cause::client_closed) co_return exchange_.on_client_gone(now);
-      co_return exchange_.on_response_end(now, by.cause, false);
+      if (by.cause != Cause::client_closed) {
+        co_return exchange_.on_response_end(now, by.cause, false);
+      }
+      // The kernel makes room in large steps: what counts is what has arrived there.
+      const std::uint64_t taken = newly_taken();
+      rate.on_bytes(now, taken);
+      if (taken > 0) written_at = now;
+      if (taken == 0 || now >= rate.deadline()) {
+        reset_client_ = true;
+        co_return exchange_.on_client_gone(now);
+      }
+      by.at = std::min(written_at + patience, rate.deadline());
     }
     if (!out.empty()) session_.client().await_writable();
     if (out.pending() < kAnswerPendingMax) connection_->start_read();
@@ -358,7 +391,7 @@ Task<Step> Drive::tunnel() {
       case Tunnel::State::client_lost:
         co_return exchange_.on_client_gone(now);
       case Tunnel::State::upstream_lost:
-        until_close_out_ = true;  // so that the client sees a reset too
+        reset_client_ = true;
         co_return exchange_.on_response_end(now, Cause::body_truncated, false);
     }
     const Duration patience =

@@ -10,6 +10,7 @@
 #include "gateway/net/connection.hpp"
 #include "gateway/net/task.hpp"
 #include "gateway/policy/exchange.hpp"
+#include "gateway/policy/minimum_rate.hpp"
 #include "gateway/proxy/stream.hpp"
 
 namespace gatedrill::gateway {
@@ -42,6 +43,8 @@ class Drive {
   [[nodiscard]] std::optional<Step> read_answer_head();
   void begin_answer(const http::ResponseVerdict& verdict);
   bool move_answer();
+  [[nodiscard]] Deadline client_deadline();
+  [[nodiscard]] std::uint64_t newly_taken();
   [[nodiscard]] bool reusable() const;
   Step fail(Cause cause);
   void release_connection(bool keep);
@@ -56,6 +59,8 @@ class Drive {
   // The attempt.
   FailureFacts facts_;
   TimePoint client_progress_;
+  MinimumRate body_rate_;  // running while it is the client's turn
+  std::uint64_t body_bytes_ = 0;
   Deadline deadline_;
 
   // The answer.
@@ -66,6 +71,9 @@ class Drive {
   std::optional<Duration> keep_alive_hint_;
   bool answer_malformed_ = false;
   bool tunnelled_ = false;
+  std::uint64_t written_bytes_ = 0;  // to the client, of the answer
+  std::uint64_t taken_bytes_ = 0;    // by the client, when last looked at
+  bool reset_client_ = false;        // where the answer was cut short
 };
 
 }  // namespace gatedrill::gateway

@@ -22,16 +22,16 @@ class Outbox {
     sent_ = 0;
   }
 
-  // Writes what the connection takes now; true if it took something.
-  bool flush(Connection& to) {
-    if (empty()) return false;
+  // Writes what the connection takes now: how many bytes.
+  std::size_t flush(Connection& to) {
+    if (empty()) return 0;
     const std::size_t count = to.write(std::string_view(bytes_).substr(sent_));
     sent_ += count;
     if (empty() || sent_ >= kDropBytes) {
       bytes_.erase(0, sent_);
       sent_ = 0;
     }
-    return count > 0;
+    return count;
   }
 
  private:

@@ -67,7 +67,8 @@ class GatewayServer::State final : public DeadlineOwner {
         const SteadyClock& clock,
         EventSink& sink,
         asio::io_context& context)
-      : shard_(config, context, clock, sink),
+      : clients_(config.client.connections_per_ip_max),
+        shard_(config, context, clock, sink, clients_),
         connections_max_(connections_max(config.client)),
         sweeper_(shard_),
         drain_timer_(context, clock, *this) {
@@ -165,6 +166,7 @@ class GatewayServer::State final : public DeadlineOwner {
   }
 
   std::unique_ptr<AccessLog> access_log_;
+  ClientConnections clients_;
   Shard shard_;
   std::size_t connections_max_;
   Sweeper sweeper_;

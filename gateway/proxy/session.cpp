@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "gateway/http/proxy_protocol.hpp"
 #include "gateway/http/strict.hpp"
 #include "gateway/proxy/shard.hpp"
 
@@ -13,20 +14,26 @@ namespace {
 constexpr Duration kLingerTime = std::chrono::seconds{2};
 constexpr std::size_t kLingerBytes = std::size_t{1024} * 1024;
 
+// A listener for both families sees clients of IPv4 under mapped addresses.
+boost::asio::ip::address plain(const boost::asio::ip::address& address) {
+  namespace ip = boost::asio::ip;
+  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
+  return ip::make_address_v4(ip::v4_mapped, address.to_v6());
+}
+
 }  // namespace
 
 Session::Session(Shard& shard,
                  std::shared_ptr<Connection> client,
-                 std::string address,
-                 bool trusted)
+                 const boost::asio::ip::address& address)
     : shard_(shard),
       client_(std::move(client)),
-      address_(std::move(address)),
-      client_name_(intern_untrusted(address_)),
-      trusted_(trusted),
+      has_proxy_header_(shard.sends_proxy_header(plain(address))),
       deadline_(shard.context(), shard.clock(), *this),
       now_(shard.clock().now()),
+      head_begun_(now_),
       stream_(*this) {
+  identify(plain(address));
   client_->owned_by(this);
 }
 
@@ -65,15 +72,25 @@ void Session::wake() {
   if (task_.done()) shard_.remove(*this);
 }
 
+void Session::identify(const boost::asio::ip::address& address) {
+  address_ = address.to_string();
+  client_name_ = intern_untrusted(address_);
+  trusted_ = shard_.trusts(address);
+}
+
+StreamEnd Session::refuse(Cause cause, int status, std::string_view reason) {
+  return stream_.refuse_unread(http::Refusal{cause, status, reason});
+}
+
 Task<> Session::run() {
-  StreamEnd end = StreamEnd::keep;
+  StreamEnd end = co_await admit();
   while (end == StreamEnd::keep) {
     const HeadRead read = co_await read_head();
     if (read == HeadRead::ended) co_return;
     between_requests_ = false;
     ++request_count_;
     if (read == HeadRead::timed_out) {
-      end = stream_.refuse_unread(http::Refusal{Cause::client_header_timeout, 408, "slow_head"});
+      end = refuse(Cause::client_header_timeout, 408, "slow_head");
     } else {
       end = co_await stream_.serve(head_, parsed_);
     }
@@ -87,6 +104,44 @@ Task<> Session::run() {
   }
 }
 
+// Finds out whose connection it is and whether it may stay.
+Task<StreamEnd> Session::admit() {
+  if (has_proxy_header_) {
+    const HeadRead read = co_await read_proxy_header();
+    switch (read) {
+      case HeadRead::complete:
+        break;
+      case HeadRead::refused:
+        co_return refuse(Cause::malformed_request, 400, "proxy_header");
+      case HeadRead::timed_out:
+        co_return refuse(Cause::client_header_timeout, 408, "slow_proxy_header");
+      case HeadRead::ended:
+        co_return StreamEnd::close;
+    }
+  }
+  place_ = shard_.clients().enter(address_);
+  if (!place_) co_return refuse(Cause::overloaded, 503, "connections_per_ip");
+  co_return StreamEnd::keep;
+}
+
+// The header that a load balancer in front sends of its client before anything else.
+Task<Session::HeadRead> Session::read_proxy_header() {
+  const TimePoint by = now_ + shard_.config().client.header_timeout;
+  for (;;) {
+    const http::ProxyHeader header = http::parse_proxy_header(client_->input());
+    if (header.state == http::ProxyHeader::State::malformed) co_return HeadRead::refused;
+    if (header.state == http::ProxyHeader::State::complete) {
+      if (header.source) identify(plain(boost::asio::ip::make_address(*header.source)));
+      client_->consume(header.size);
+      co_return HeadRead::complete;
+    }
+    if (client_->ended() || stopping_) co_return HeadRead::ended;
+    if (now_ >= by) co_return client_->input().empty() ? HeadRead::ended : HeadRead::timed_out;
+    client_->start_read(http::kProxyHeaderBytesMax);
+    co_await event(by);
+  }
+}
+
 // Until the client's input begins with a whole head, or with one that will not do.
 Task<Session::HeadRead> Session::read_head() {
   const ClientConfig& limits = shard_.config().client;
@@ -97,6 +152,7 @@ Task<Session::HeadRead> Session::read_head() {
     const std::string_view input = client_->input();
     if (!input.empty() && !begun) {
       begun = true;
+      head_begun_ = now_;
       by = now_ + limits.header_timeout;
     }
     // A head that trickles in is looked at again only when a line has ended or it grows too long.

@@ -2,14 +2,17 @@
 // it. A coroutine that waits in one place only, `event`: anything that happens on the client's
 // connection, on the upstream's, or to the deadline resumes it, and it looks at what has changed.
 //
-//   accept ─► read_head ─► stream.serve ─► keep? ─► read_head ...
-//                │              └► linger | abort | close ─► shard.remove
-//                └► refused (408, 4xx), idle too long, client gone
+//   accept ─► admit ─► read_head ─► stream.serve ─► keep? ─► read_head ...
+//               │          │              └► linger | abort | close ─► shard.remove
+//               │          └► refused (408, 4xx), idle too long, client gone
+//               └► no PROXY protocol header where one is due, too many from that address
 #pragma once
 
 #include <coroutine>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "gateway/core/names.hpp"
 #include "gateway/core/time.hpp"
@@ -17,6 +20,7 @@
 #include "gateway/net/connection.hpp"
 #include "gateway/net/deadline.hpp"
 #include "gateway/net/task.hpp"
+#include "gateway/proxy/client_connections.hpp"
 #include "gateway/proxy/outbox.hpp"
 #include "gateway/proxy/stream.hpp"
 
@@ -26,7 +30,9 @@ class Shard;
 
 class Session final : public ConnectionOwner, public DeadlineOwner {
  public:
-  Session(Shard& shard, std::shared_ptr<Connection> client, std::string address, bool trusted);
+  Session(Shard& shard,
+          std::shared_ptr<Connection> client,
+          const boost::asio::ip::address& address);
   ~Session() override;
 
   // Runs until it waits for the first time. May remove the session.
@@ -78,6 +84,9 @@ class Session final : public ConnectionOwner, public DeadlineOwner {
 
   [[nodiscard]] bool stopping() const { return stopping_; }
 
+  // When the first byte of the current request's head was here.
+  [[nodiscard]] TimePoint head_begun() const { return head_begun_; }
+
   // Requests on this connection so far, the current one included.
   [[nodiscard]] int request_count() const { return request_count_; }
 
@@ -88,17 +97,25 @@ class Session final : public ConnectionOwner, public DeadlineOwner {
   enum class HeadRead { complete, refused, timed_out, ended };
 
   Task<> run();
+  Task<StreamEnd> admit();
+  Task<HeadRead> read_proxy_header();
   Task<HeadRead> read_head();
+  void identify(const boost::asio::ip::address& address);
+  StreamEnd refuse(Cause cause, int status, std::string_view reason);
   Task<> linger();
   void wake();
 
   Shard& shard_;
   std::shared_ptr<Connection> client_;
+  bool has_proxy_header_;
+  // Whose connection it is: the peer's, or whom its PROXY protocol header names.
   std::string address_;
   NameId client_name_;
-  bool trusted_;
+  bool trusted_ = false;
+  std::optional<ClientConnections::Place> place_;
   DeadlineTimer deadline_;
   TimePoint now_;
+  TimePoint head_begun_;
   std::coroutine_handle<> waiting_;
   bool between_requests_ = true;
   bool stopping_ = false;

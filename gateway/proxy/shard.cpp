@@ -19,11 +19,13 @@ std::uint64_t id_seed(const GatewayConfig& config, const SteadyClock& clock) {
 Shard::Shard(const GatewayConfig& config,
              boost::asio::io_context& context,
              const SteadyClock& clock,
-             EventSink& sink)
+             EventSink& sink,
+             ClientConnections& clients)
     : config_(config),
       context_(context),
       clock_(clock),
       sink_(sink),
+      clients_(clients),
       name_(intern(config.name)),
       request_ids_(id_seed(config, clock)),
       router_(config.routes),
@@ -58,6 +60,9 @@ Result<void> Shard::resolve_addresses() {
   auto trusted = AddressSet::parse(config_.client.trusted_proxies);
   if (!trusted) return trusted.error();
   trusted_proxies_ = *trusted;
+  auto proxied = AddressSet::parse(config_.client.proxy_protocol_from);
+  if (!proxied) return proxied.error();
+  proxy_header_from_ = *proxied;
   for (const auto& each : upstreams_) {
     each->addresses.clear();
     for (const std::string& endpoint : each->upstream.config().endpoints) {
@@ -74,8 +79,7 @@ Result<void> Shard::resolve_addresses() {
 
 void Shard::accept(int descriptor, const TcpEndpoint& peer) {
   auto client = std::make_shared<Connection>(reactor_, 0, descriptor);
-  auto session = std::make_unique<Session>(*this, std::move(client), peer.address().to_string(),
-                                           trusted_proxies_.contains(peer.address()));
+  auto session = std::make_unique<Session>(*this, std::move(client), peer.address());
   Session& started = *session;
   sessions_.emplace(&started, std::move(session));
   started.start();

@@ -15,11 +15,13 @@
 #include "gateway/core/event.hpp"
 #include "gateway/core/names.hpp"
 #include "gateway/core/time.hpp"
+#include "gateway/http/date.hpp"
 #include "gateway/net/address.hpp"
 #include "gateway/net/connections.hpp"
 #include "gateway/policy/exchange.hpp"
 #include "gateway/policy/router.hpp"
 #include "gateway/policy/upstream.hpp"
+#include "gateway/proxy/client_connections.hpp"
 #include "gateway/proxy/request_ids.hpp"
 
 namespace gatedrill::gateway {
@@ -44,11 +46,12 @@ struct ShardRoute {
 
 class Shard {
  public:
-  // `clock`, `sink` and `context` outlive it. Every route's upstream must exist.
+  // `clients`, `clock`, `sink` and `context` outlive it. Every route's upstream must exist.
   Shard(const GatewayConfig& config,
         boost::asio::io_context& context,
         const SteadyClock& clock,
-        EventSink& sink);
+        EventSink& sink,
+        ClientConnections& clients);
   ~Shard();
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
@@ -104,6 +107,21 @@ class Shard {
 
   [[nodiscard]] RequestIds& request_ids() { return request_ids_; }
 
+  [[nodiscard]] ClientConnections& clients() { return clients_; }
+
+  // Whether this client's X-Forwarded-* fields are believed.
+  [[nodiscard]] bool trusts(const boost::asio::ip::address& client) const {
+    return trusted_proxies_.contains(client);
+  }
+
+  // Whether connections from there begin with a PROXY protocol header.
+  [[nodiscard]] bool sends_proxy_header(const boost::asio::ip::address& peer) const {
+    return proxy_header_from_.contains(peer);
+  }
+
+  // The Date field's text for that moment. The view lives until the next call.
+  [[nodiscard]] std::string_view date(TimePoint now) { return date_.at(clock_.unix_time(now)); }
+
   [[nodiscard]] std::vector<std::unique_ptr<ShardUpstream>>& upstreams() { return upstreams_; }
 
   // Told whenever a session has ended.
@@ -114,9 +132,12 @@ class Shard {
   boost::asio::io_context& context_;
   const SteadyClock& clock_;
   EventSink& sink_;
+  ClientConnections& clients_;
   NameId name_;
   RequestIds request_ids_;
   AddressSet trusted_proxies_;
+  AddressSet proxy_header_from_;
+  http::DateText date_;
   Router router_;
   std::uint64_t next_connection_id_ = 1;
   std::vector<std::unique_ptr<ShardUpstream>> upstreams_;

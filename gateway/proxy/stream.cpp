@@ -61,7 +61,9 @@ Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::Hea
   const http::RequestOptions options = http::request_options(head);
   prepare(head, verdict, options);
   note_for_log(head, verdict.host);
-  if (const auto refusal = judge(head, verdict, options)) co_return refuse(*refusal);
+  if (const auto refusal = judge(head, verdict, options)) {
+    co_return refuse(session_.now(), *refusal);
+  }
 
   const std::string_view path = head.target == "*" ? "/" : http::path_of(head.target);
   ShardRoute* route = session_.shard().match(verdict.host, path);
@@ -138,19 +140,20 @@ void Stream::identify(const http::RequestHead& head, std::string_view request_id
   request_.path = head.target.empty() ? NameId{} : intern_untrusted(http::path_of(head.target));
 }
 
-// A head that is too long, malformed or late is not quoted in events.
+// A head that is too long, malformed or late is not quoted in events. Its request took as long as
+// it was coming.
 StreamEnd Stream::refuse_unread(const http::Refusal& refusal) {
   identify(http::RequestHead{}, {});
   note_for_log(http::RequestHead{}, {});
   head_only_ = false;
-  return refuse(refusal);
+  return refuse(session_.head_begun(), refusal);
 }
 
-StreamEnd Stream::refuse(const http::Refusal& refusal) {
+StreamEnd Stream::refuse(TimePoint began, const http::Refusal& refusal) {
   keep_alive_ = false;
   refused_ = refusal.reason;
   write_reply({refusal.cause, refusal.status});
-  record_refused(refusal.cause, refusal.status);
+  record_refused(began, refusal.cause, refusal.status);
   return StreamEnd::linger;
 }
 
@@ -159,16 +162,17 @@ StreamEnd Stream::no_route() {
   }
   if (!upload_.received()) keep_alive_ = false;
   write_reply({Cause::no_route, local_status(Cause::no_route)});
-  record_refused(Cause::no_route, local_status(Cause::no_route));
+  record_refused(session_.now(), Cause::no_route, local_status(Cause::no_route));
   if (!upload_.received()) return StreamEnd::linger;
   return keep_alive_ ? StreamEnd::keep : StreamEnd::close;
 }
 
 // A request that never became an exchange.
-void Stream::record_refused(Cause cause, int status) {
+void Stream::record_refused(TimePoint began, Cause cause, int status) {
   RequestDone done;
   done.request_id = request_.id;
-  done.at = session_.now();
+  done.at = began;
+  done.latency = session_.now() - began;
   done.client = request_.client;
   done.method = request_.method;
   done.path = request_.path;
@@ -212,6 +216,7 @@ void Stream::write_reply(const Reply& reply) {
   };
   out.append("HTTP/1.1 ").append(number(reply.status)).append(" ");
   out.append(http::reason_of(reply.status)).append("\r\n");
+  append_field(out, "date", session_.shard().date(session_.now()));
   append_field(out, "content-type", "application/json");
   // {"status":502,"cause":"connect_refused"}
   constexpr std::string_view kBefore = "{\"status\":";

@@ -89,9 +89,9 @@ class Stream {
                const http::RequestVerdict& verdict,
                const http::RequestOptions& options);
   void identify(const http::RequestHead& head, std::string_view request_id);
-  StreamEnd refuse(const http::Refusal& refusal);
+  StreamEnd refuse(TimePoint began, const http::Refusal& refusal);
   StreamEnd no_route();
-  void record_refused(Cause cause, int status);
+  void record_refused(TimePoint began, Cause cause, int status);
   void note_for_log(const http::RequestHead& head, std::string_view host);
 
   Session& session_;

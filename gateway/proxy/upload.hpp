@@ -31,6 +31,9 @@ class Upload {
   // The same without keeping it: for a request that is not sent on.
   Taken discard(Connection& client);
 
+  // Of the body, without its framing.
+  [[nodiscard]] std::uint64_t received_bytes() const { return reader_.payload_bytes(); }
+
   // The whole body has been taken.
   [[nodiscard]] bool received() const { return reader_.done(); }
 
