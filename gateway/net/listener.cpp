@@ -26,8 +26,11 @@ bool set_option(int descriptor, int option) {
 
 }  // namespace
 
-Listener::Listener(Reactor& reactor, OnAccept on_accept)
-    : reactor_(reactor), on_accept_(std::move(on_accept)), later_(reactor.context()) {}
+Listener::Listener(Reactor& reactor, Places& places, OnAccept on_accept)
+    : reactor_(reactor),
+      places_(places),
+      on_accept_(std::move(on_accept)),
+      later_(reactor.context()) {}
 
 Listener::~Listener() {
   close();
@@ -74,6 +77,10 @@ void Listener::on_ready(std::uint32_t /*events*/) {
   acceptable_ = true;
   for (int count = 0; !paused_; ++count) {
     if (count == kAtOnce) return reactor_.defer(key_);
+    if (!places_.enter()) {
+      paused_ = true;
+      return;
+    }
     TcpEndpoint peer;
     auto size = static_cast<socklen_t>(peer.capacity());
     const int accepted = ::accept4(descriptor_, peer.data(), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -83,6 +90,7 @@ void Listener::on_ready(std::uint32_t /*events*/) {
       continue;
     }
     const error_code failed(errno, boost::system::system_category());
+    places_.leave();
     if (failed == boost::asio::error::would_block) {
       acceptable_ = false;
       return;

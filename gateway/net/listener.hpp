@@ -1,5 +1,6 @@
 // Accepts connections on one address. When descriptors run out it pauses instead of spinning: the
-// clients wait in the kernel's queue, and accepting goes on a moment later.
+// clients wait in the kernel's queue, and accepting goes on a moment later. When no place is left
+// it pauses until it is started again.
 #pragma once
 
 #include <functional>
@@ -9,6 +10,7 @@
 
 #include "gateway/core/result.hpp"
 #include "gateway/net/connection.hpp"
+#include "gateway/net/places.hpp"
 
 namespace gatedrill::gateway {
 
@@ -18,8 +20,9 @@ class Listener final : private Watched {
   // Of an accepted connection, whose owner this is told.
   using OnAccept = std::function<void(int descriptor, const TcpEndpoint& peer)>;
 
-  // `reactor` outlives it.
-  Listener(Reactor& reactor, OnAccept on_accept);
+  // `reactor` and `places` outlive it. Whom it accepts has one of the places, to be given back by
+  // whoever takes the connection over.
+  Listener(Reactor& reactor, Places& places, OnAccept on_accept);
   ~Listener();
 
   // Binds and listens. `shared`: several listeners of one process listen there, and the kernel
@@ -31,9 +34,6 @@ class Listener final : private Watched {
   // Begins to accept; does nothing while it does already.
   void start();
 
-  // Accepts no more for now.
-  void pause() { paused_ = true; }
-
   // For good. on_accept is not called any more.
   void close();
 
@@ -42,6 +42,7 @@ class Listener final : private Watched {
   void accept_later();
 
   Reactor& reactor_;
+  Places& places_;
   OnAccept on_accept_;
   int descriptor_ = -1;
   Reactor::Key key_ = 0;

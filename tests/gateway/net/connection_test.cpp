@@ -1,6 +1,7 @@
 #include "gateway/net/connection.hpp"
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -345,7 +346,6 @@ class ListenerTest : public ConnectionTest {
       EXPECT_EQ(peer.address(), asio::ip::address_v4::loopback());
       EXPECT_NE(::fcntl(descriptor, F_GETFL) & O_NONBLOCK, 0);
       accepted_.push_back(std::make_unique<Connection>(reactor_, 0, descriptor));
-      if (on_accepted_) on_accepted_();
     };
   }
 
@@ -358,12 +358,12 @@ class ListenerTest : public ConnectionTest {
     return all;
   }
 
+  Places places_{1000, [] {}};
   std::vector<std::unique_ptr<Connection>> accepted_;
-  std::function<void()> on_accepted_;
 };
 
 TEST_F(ListenerTest, AcceptsEverybodyWhoWaits) {
-  Listener listener(reactor_, counting());
+  Listener listener(reactor_, places_, counting());
   open(listener);
   listener.start();
   const auto connected = clients(listener, 150);
@@ -371,23 +371,28 @@ TEST_F(ListenerTest, AcceptsEverybodyWhoWaits) {
   EXPECT_EQ(accepted_.size(), 150U);
 }
 
-TEST_F(ListenerTest, AcceptsNobodyWhilePausedAndThoseWhoWaitedAfterwards) {
-  Listener listener(reactor_, counting());
+TEST_F(ListenerTest, AcceptsNobodyForWhomThereIsNoPlace) {
+  Listener* started = nullptr;
+  Places places(3, [&] { started->start(); });
+  Listener listener(reactor_, places, counting());
+  started = &listener;
   open(listener);
   listener.start();
-  on_accepted_ = [&] {
-    if (accepted_.size() == 3) listener.pause();
-  };
   const auto connected = clients(listener, 5);
   settle();
   EXPECT_EQ(accepted_.size(), 3U);
-  listener.start();
+  places.leave();
+  settle();
+  EXPECT_EQ(accepted_.size(), 4U);
+  places.leave();
+  places.leave();
   settle();
   EXPECT_EQ(accepted_.size(), 5U);
+  EXPECT_EQ(places.taken(), 2U);
 }
 
 TEST_F(ListenerTest, AcceptsNobodyOnceClosed) {
-  Listener listener(reactor_, counting());
+  Listener listener(reactor_, places_, counting());
   open(listener);
   listener.start();
   const auto connected = clients(listener, 2);
@@ -397,14 +402,46 @@ TEST_F(ListenerTest, AcceptsNobodyOnceClosed) {
 }
 
 TEST_F(ListenerTest, SharesItsAddressOnlyWithThoseWhoShareIt) {
-  Listener first(reactor_, counting());
+  Listener first(reactor_, places_, counting());
   ASSERT_TRUE(first.open(loopback(0), true));
-  Listener second(reactor_, counting());
+  Listener second(reactor_, places_, counting());
   EXPECT_TRUE(second.open(first.local(), true));
-  Listener third(reactor_, counting());
+  Listener third(reactor_, places_, counting());
   const auto refused = third.open(first.local());
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("stop what uses the port"), std::string::npos);
+}
+
+TEST(PlacesTest, AreNeverMoreAndWhoWaitsIsToldOfEveryChance) {
+  constexpr std::size_t kMax = 3;
+  std::atomic<int> told{0};
+  std::atomic<std::size_t> inside{0};
+  std::atomic<bool> too_many{false};
+  Places places(kMax, [&] { ++told; });
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 5'000;) {
+        if (!places.enter()) continue;
+        if (++inside > kMax) too_many = true;
+        --inside;
+        places.leave();
+        ++round;
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  EXPECT_FALSE(too_many);
+  EXPECT_EQ(places.taken(), 0U);
+  for (std::size_t i = 0; i < kMax; ++i)
+    EXPECT_TRUE(places.enter());
+  told = 0;
+  EXPECT_FALSE(places.enter());
+  EXPECT_EQ(told, 0);
+  places.leave();
+  places.leave();
+  EXPECT_EQ(told, 1);
 }
 
 TEST(ReadBuffersTest, LendTheSameMemoryAgain) {
