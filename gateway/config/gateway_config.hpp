@@ -53,6 +53,8 @@ struct AccessLogConfig {
 struct GatewayConfig {
   std::string name = "gateway";                          // in events and in Via
   std::vector<std::string> listen = {"127.0.0.1:8080"};  // "address:port"; port 0: any free one
+  // That many of the machine's processors are used; every limit stays one number for all of them.
+  int threads = 1;
   std::vector<UpstreamConfig> upstreams;
   std::vector<RouteConfig> routes;  // each names one of the upstreams
   ClientConfig client;

@@ -42,10 +42,14 @@ Verdict judge(const ClientAnswer& answer) {
 }  // namespace
 
 struct HealthProbe::State : std::enable_shared_from_this<State> {
-  State(Shard& its_shard, ShardUpstream& its_upstream, std::size_t its_endpoint)
+  State(Shard& its_shard,
+        SharedUpstream& its_upstream,
+        std::size_t its_endpoint,
+        OnDown its_on_down)
       : shard(its_shard),
         upstream(its_upstream),
         endpoint(its_endpoint),
+        on_down(std::move(its_on_down)),
         timer(its_shard.context()),
         client(its_shard.context(), its_shard.clock()),
         timeout(its_upstream.upstream.config().health.timeout) {
@@ -55,7 +59,7 @@ struct HealthProbe::State : std::enable_shared_from_this<State> {
   }
 
   void schedule() {
-    const TimePoint due = upstream.upstream.next_probe(endpoint);
+    const TimePoint due = probed->next_probe(endpoint);
     if (due == kNever) return;
     timer.expires_at(shard.clock().steady(std::max(due, shard.clock().now())));
     timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
@@ -66,7 +70,7 @@ struct HealthProbe::State : std::enable_shared_from_this<State> {
 
   static ClientTask<void> run(std::shared_ptr<State> self) {
     const TimePoint began = self->shard.clock().now();
-    self->upstream.upstream.on_probe_started(self->endpoint);
+    self->probed->on_probe_started(self->endpoint);
     const TimePoint deadline = began + self->timeout;
     Verdict verdict;
     ClientConnect connected;
@@ -94,27 +98,24 @@ struct HealthProbe::State : std::enable_shared_from_this<State> {
   }
 
   void done(TimePoint began, const Verdict& verdict) {
-    Upstream& probed = upstream.upstream;
     const TimePoint now = shard.clock().now();
-    const bool changed = probed.on_probe_done(now, endpoint, verdict.healthy, verdict.text);
+    const bool changed = probed->on_probe_done(now, endpoint, verdict.healthy, verdict.text);
     ProbeDone event;
     event.at = began;
     event.prober = shard.name();
-    event.endpoint = probed.endpoint_name(endpoint);
+    event.endpoint = upstream.upstream.endpoint_name(endpoint);
     event.verdict = intern(verdict.text);
     event.latency = now - began;
     shard.sink().publish({shard.name(), event});
-    shard.publish_transitions(probed);
-    if (changed && !probed.endpoint_up(endpoint)) {
-      Pool& pool = upstream.pools.pool(endpoint);
-      pool.evict_all();
-      shard.connections().close_evicted(pool);
-    }
+    shard.publish_transitions(upstream);
+    if (changed && !verdict.healthy) on_down();
   }
 
   Shard& shard;
-  ShardUpstream& upstream;
+  SharedUpstream& upstream;
   std::size_t endpoint;
+  OnDown on_down;
+  Guarded<Upstream> probed{upstream.upstream, upstream.gate};
   asio::steady_timer timer;
   HttpClient client;
   Duration timeout;
@@ -122,8 +123,11 @@ struct HealthProbe::State : std::enable_shared_from_this<State> {
   bool stopped = false;  // the shard may be gone
 };
 
-HealthProbe::HealthProbe(Shard& shard, ShardUpstream& upstream, std::size_t endpoint)
-    : state_(std::make_shared<State>(shard, upstream, endpoint)) {}
+HealthProbe::HealthProbe(Shard& shard,
+                         SharedUpstream& upstream,
+                         std::size_t endpoint,
+                         OnDown on_down)
+    : state_(std::make_shared<State>(shard, upstream, endpoint, std::move(on_down))) {}
 
 HealthProbe::~HealthProbe() {
   state_->stopped = true;

@@ -1,6 +1,7 @@
 // One gateway: listens, proxies, checks its upstreams' health, publishes events. No globals: as
 // many as wanted run in one process, each on an io_context that the caller owns and runs on one
-// thread (made with a concurrency hint of 1, it is spared its locks' contention).
+// thread (made with a concurrency hint of 1, it is spared its locks' contention). With
+// `config.threads` above 1 it runs the other ones itself; the sink is then published to from all.
 //
 //   GatewayServer gateway(config, clock, sink, context);
 //   if (auto started = gateway.start(); !started) return started.error();
