@@ -209,6 +209,17 @@ void read_routes(YamlReader& reader,
   if (reader.clean() && routes.empty()) reader.problem("needs at least one route");
 }
 
+// Each thread has its share of the connections to an endpoint.
+void check_pools(YamlReader& reader, const GatewayConfig& config) {
+  for (const UpstreamConfig& upstream : config.upstreams) {
+    const int connections = upstream.pool.max_connections;
+    if (connections == 0 || connections >= config.threads) continue;
+    reader.problem("threads: " + std::to_string(config.threads) + " share the " +
+                   std::to_string(connections) + " of upstream " + upstream.name +
+                   "'s pool.max_connections, and each needs one");
+  }
+}
+
 }  // namespace
 
 const UpstreamConfig* find_upstream(const GatewayConfig& config, std::string_view name) {
@@ -220,10 +231,13 @@ const UpstreamConfig* find_upstream(const GatewayConfig& config, std::string_vie
 void read_yaml(YamlReader& reader, GatewayConfig& config) {
   reader.optional("name", config.name, not_empty);
   reader.optional("listen", [&](YamlReader& listen) { read_listen(listen, config.listen); });
+  reader.optional("threads", config.threads, between(1, 64));
   reader.optional("client", [&](YamlReader& client) { read_client(client, config.client); });
   reader.optional("response",
                   [&](YamlReader& response) { read_head_limits(response, config.response_head); });
   reader.optional("replay_buffer", as_size(config.replay_buffer_bytes));
+  reader.optional("resolve_interval", config.resolve_interval,
+                  at_least(Duration{std::chrono::milliseconds{100}}));
   reader.optional("cause_header", config.cause_header);
   reader.optional("proxy_status", config.proxy_status);
   reader.optional("access_log", [&](YamlReader& log) { read_access_log(log, config.access_log); });
@@ -242,6 +256,7 @@ void read_yaml(YamlReader& reader, GatewayConfig& config) {
       reader.defines("upstream", known.name);
     reader.optional("upstreams", upstreams);
   }
+  check_pools(reader, config);
   reader.required("routes",
                   [&](YamlReader& routes) { read_routes(routes, defaults, config.routes); });
 }

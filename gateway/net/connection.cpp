@@ -1,124 +1,196 @@
 #include "gateway/net/connection.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace gatedrill::gateway {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-Connection::Connection(const Executor& executor, std::uint64_t id) : socket_(executor), id_(id) {}
+namespace {
 
-Connection::Connection(Socket socket, std::uint64_t id) : socket_(std::move(socket)), id_(id) {
-  prepare();
+error_code system_error(int number) {
+  return {number, boost::system::system_category()};
 }
 
-void Connection::prepare() {
-  error_code ignored;
-  socket_.non_blocking(true, ignored);
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+// Small messages are not held back for an acknowledgement.
+void send_at_once(int descriptor) {
+  const int on = 1;
+  static_cast<void>(::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
+}
+
+}  // namespace
+
+Connection::Connection(Reactor& reactor, std::uint64_t id, int accepted)
+    : reactor_(reactor), id_(id), descriptor_(accepted) {
+  send_at_once(descriptor_);
+  watch();
+}
+
+Connection::~Connection() {
+  close();
+}
+
+void Connection::watch() {
+  key_ = reactor_.add(descriptor_, *this);
+  if (key_ != 0) return;
+  const error_code failed = system_error(errno);
+  (connecting_ ? connect_error_ : read_error_) = failed;
+  write_error_ = failed;
+  connecting_ = false;
 }
 
 void Connection::connect(const TcpEndpoint& to) {
-  connecting_ = true;
-  error_code failed;
-  socket_.open(to.protocol(), failed);
-  if (failed) {
-    connecting_ = false;
-    connect_error_ = failed;
+  descriptor_ =
+      ::socket(to.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+  if (descriptor_ < 0) {
+    connect_error_ = system_error(errno);
     return;
   }
-  prepare();
-  socket_.async_connect(to, [self = shared_from_this()](const error_code& error) {
-    self->connecting_ = false;
-    self->connect_error_ = error;
-    self->tell_owner();
-  });
+  send_at_once(descriptor_);
+  const bool done = ::connect(descriptor_, to.data(), static_cast<socklen_t>(to.size())) == 0;
+  if (!done && errno != EINPROGRESS) {
+    connect_error_ = system_error(errno);
+    return;
+  }
+  connecting_ = !done;
+  watch();
 }
 
-// Moves what waits to the front or grows the buffer, so that at least one byte more fits.
-void Connection::make_room(std::size_t limit) {
-  if (begin_ == end_) begin_ = end_ = 0;
-  if (end_ < capacity_) return;
-  if (begin_ > 0 && (begin_ >= capacity_ / 2 || capacity_ >= limit)) {
-    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
-    end_ -= begin_;
-    begin_ = 0;
-    return;
+void Connection::finish_connect() {
+  int number = 0;
+  socklen_t size = sizeof number;
+  if (::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &number, &size) != 0) number = errno;
+  if (number != 0) connect_error_ = system_error(number);
+  connecting_ = false;
+}
+
+void Connection::on_ready(std::uint32_t events) {
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) peer_ended_ = true;
+  if ((events & EPOLLIN) != 0 || peer_ended_) readable_ = true;
+  if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) writable_ = true;
+  bool tell = false;
+  if (connecting_) {
+    if (!writable_) return;
+    finish_connect();
+    tell = true;
   }
-  const std::size_t larger = std::max(kBufferBytes, std::min(limit, capacity_ * 2));
-  std::unique_ptr<char[]> buffer(new char[larger]);
-  if (end_ > begin_) std::memcpy(buffer.get(), buffer_.get() + begin_, end_ - begin_);
+  if (awaiting_writable_ && writable_) {
+    awaiting_writable_ = false;
+    tell = true;
+  }
+  if (reading_ && readable_ && receive()) tell = true;
+  // Nothing after it: the owner may have let go.
+  if (tell && owner_ != nullptr) owner_->on_connection_event(*this);
+}
+
+// Reads once. False if there was nothing after all.
+bool Connection::receive() {
+  make_room();
+  const std::size_t room = capacity_ - end_;
+  ssize_t count = 0;
+  do {
+    count = ::recv(descriptor_, buffer_.get() + end_, room, 0);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0 && errno == EAGAIN) {
+    readable_ = false;
+    give_back_buffer();
+    return false;
+  }
+  reading_ = false;
+  if (count <= 0) {
+    read_error_ = count == 0 ? error_code(asio::error::eof) : system_error(errno);
+    return true;
+  }
+  end_ += static_cast<std::size_t>(count);
+  filled_ = static_cast<std::size_t>(count) == room;
+  // A short read took all there was; what comes later is reported anew. An end was reported
+  // already.
+  if (!filled_ && !peer_ended_) readable_ = false;
+  return true;
+}
+
+// So that at least one byte more fits: moves what waits to the front or into a larger buffer.
+void Connection::make_room() {
+  if (begin_ == end_) begin_ = end_ = 0;
+  if (capacity_ > 0 && end_ < capacity_) return;
+  if (begin_ > 0 && begin_ >= capacity_ / 2) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+  } else {
+    std::size_t larger = filled_ ? std::max(capacity_ * 2, ReadBuffers::kLarge) : capacity_ + 1;
+    auto buffer = reactor_.buffers().take(larger);
+    if (end_ > begin_) std::memcpy(buffer.get(), buffer_.get() + begin_, end_ - begin_);
+    if (buffer_) reactor_.buffers().give(std::move(buffer_), capacity_);
+    buffer_ = std::move(buffer);
+    capacity_ = larger;
+  }
   end_ -= begin_;
   begin_ = 0;
-  buffer_ = std::move(buffer);
-  capacity_ = larger;
+}
+
+void Connection::give_back_buffer() {
+  if (!buffer_ || begin_ < end_) return;
+  reactor_.buffers().give(std::move(buffer_), capacity_);
+  capacity_ = begin_ = end_ = 0;
 }
 
 void Connection::start_read(std::size_t limit) {
   if (reading_ || read_error_ || end_ - begin_ >= limit) return;
-  make_room(limit);
+  give_back_buffer();
   reading_ = true;
-  socket_.async_read_some(asio::buffer(buffer_.get() + end_, capacity_ - end_),
-                          [self = shared_from_this()](const error_code& error, std::size_t bytes) {
-                            self->reading_ = false;
-                            self->end_ += bytes;
-                            if (error) self->read_error_ = error;
-                            self->tell_owner();
-                          });
-}
-
-std::size_t Connection::written(std::size_t bytes) {
-  if (write_error_ == asio::error::would_block || write_error_ == asio::error::try_again) {
-    write_error_.clear();
-  }
-  return bytes;
+  if (readable_) reactor_.defer(key_);
 }
 
 std::size_t Connection::write(std::string_view bytes) {
   if (write_error_ || bytes.empty()) return 0;
-  return written(socket_.write_some(asio::buffer(bytes), write_error_));
+  ssize_t count = 0;
+  do {
+    count = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  } while (count < 0 && errno == EINTR);
+  if (count == static_cast<ssize_t>(bytes.size())) return bytes.size();
+  writable_ = false;
+  if (count >= 0) return static_cast<std::size_t>(count);
+  if (errno != EAGAIN) write_error_ = system_error(errno);
+  return 0;
 }
 
 std::size_t Connection::unacknowledged() {
   int bytes = 0;
-  if (::ioctl(socket_.native_handle(), SIOCOUTQ, &bytes) != 0) return 0;
+  if (::ioctl(descriptor_, SIOCOUTQ, &bytes) != 0) return 0;
   return static_cast<std::size_t>(bytes);
 }
 
 void Connection::await_writable() {
   if (awaiting_writable_) return;
   awaiting_writable_ = true;
-  socket_.async_wait(Socket::wait_write, [self = shared_from_this()](const error_code& error) {
-    self->awaiting_writable_ = false;
-    if (error && !self->write_error_) self->write_error_ = error;
-    self->tell_owner();
-  });
+  if (writable_) reactor_.defer(key_);
 }
 
 void Connection::shutdown_write() {
-  error_code ignored;
-  socket_.shutdown(Socket::shutdown_send, ignored);
+  if (descriptor_ >= 0) ::shutdown(descriptor_, SHUT_WR);
 }
 
 void Connection::close() {
-  error_code ignored;
-  socket_.close(ignored);
+  if (descriptor_ < 0) return;
+  reactor_.remove(key_);
+  ::close(std::exchange(descriptor_, -1));
 }
 
 void Connection::abort() {
-  error_code ignored;
-  socket_.set_option(asio::socket_base::linger(true, 0), ignored);
-  socket_.close(ignored);
-}
-
-void Connection::tell_owner() {
-  if (owner_ != nullptr) owner_->on_connection_event(*this);
+  if (descriptor_ < 0) return;
+  const linger reset{1, 0};
+  static_cast<void>(::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &reset, sizeof reset));
+  close();
 }
 
 }  // namespace gatedrill::gateway

@@ -9,19 +9,20 @@
 //   write(rest) connect(to)  ──► owner.on_connection_event ──► connecting() is false,
 //   connect_error()
 //
-// Used on one thread. Operations in flight keep the object alive after its owner has let it go.
+// Used on one thread.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include <boost/asio.hpp>
 
+#include "gateway/net/reactor.hpp"
+
 namespace gatedrill::gateway {
 
-using Executor = boost::asio::io_context::executor_type;
-using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Executor>;
 using TcpEndpoint = boost::asio::ip::tcp::endpoint;
 
 class Connection;
@@ -36,12 +37,14 @@ class ConnectionOwner {
   virtual void on_connection_event(Connection& connection) = 0;
 };
 
-class Connection : public std::enable_shared_from_this<Connection> {
+class Connection final : private Watched {
  public:
-  // A connection that is yet to be opened with connect.
-  Connection(const Executor& executor, std::uint64_t id);
-  // An accepted one.
-  Connection(Socket socket, std::uint64_t id);
+  // A connection that is yet to be opened with connect. `reactor` outlives it.
+  Connection(Reactor& reactor, std::uint64_t id) : reactor_(reactor), id_(id) {}
+
+  // An accepted one; the descriptor does not block.
+  Connection(Reactor& reactor, std::uint64_t id, int accepted);
+  ~Connection();
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
 
@@ -60,7 +63,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void consume(std::size_t bytes) { begin_ += bytes; }
 
   // Keeps a read pending unless one is, the peer has closed or `limit` bytes wait to be consumed.
-  void start_read(std::size_t limit = kBufferBytes);
+  void start_read(std::size_t limit = ReadBuffers::kSmall);
 
   // No more will arrive: end of file (read_error is then asio::error::eof) or an error.
   [[nodiscard]] bool ended() const { return static_cast<bool>(read_error_); }
@@ -69,12 +72,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Writes what the kernel takes now.
   std::size_t write(std::string_view bytes);
-
-  template <class Buffers>
-  std::size_t write_gathered(const Buffers& buffers) {
-    if (write_error_) return 0;
-    return written(socket_.write_some(buffers, write_error_));
-  }
 
   // Written, and not yet known to have reached the peer.
   [[nodiscard]] std::size_t unacknowledged();
@@ -90,24 +87,35 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Closes with a reset: the peer sees that something is missing.
   void abort();
 
-  static constexpr std::size_t kBufferBytes = std::size_t{16} * 1024;
-
  private:
-  void prepare();
-  std::size_t written(std::size_t bytes);
-  void make_room(std::size_t limit);
-  void tell_owner();
+  void on_ready(std::uint32_t events) override;
+  void watch();
+  void finish_connect();
+  [[nodiscard]] bool receive();
+  void make_room();
+  void give_back_buffer();
 
-  Socket socket_;
+  Reactor& reactor_;
   std::uint64_t id_;
   ConnectionOwner* owner_ = nullptr;
+  Reactor::Key key_ = 0;
+  int descriptor_ = -1;
+
+  bool connecting_ = false;
+  // What is waited for.
+  bool reading_ = false;
+  bool awaiting_writable_ = false;
+  // What the kernel has said and has not taken back.
+  bool readable_ = false;
+  bool writable_ = false;
+  bool peer_ended_ = false;  // an end of file or an error comes after what can be read
+  bool filled_ = false;      // the last read left no room: more is coming at once
+
   std::unique_ptr<char[]> buffer_;
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
-  bool reading_ = false;
-  bool awaiting_writable_ = false;
-  bool connecting_ = false;
+
   boost::system::error_code connect_error_;
   boost::system::error_code read_error_;
   boost::system::error_code write_error_;

@@ -12,7 +12,7 @@ Connections::~Connections() {
 }
 
 std::shared_ptr<Connection> Connections::open(std::uint64_t id, ConnectionOwner& owner) {
-  auto connection = std::make_shared<Connection>(executor_, id);
+  auto connection = std::make_shared<Connection>(reactor_, id);
   connection->owned_by(&owner);
   const bool fresh = entries_.emplace(id, Entry{connection, nullptr}).second;
   assert(fresh);

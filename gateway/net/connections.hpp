@@ -15,7 +15,8 @@ namespace gatedrill::gateway {
 // Of one shard; used on its thread.
 class Connections final : public ConnectionOwner {
  public:
-  explicit Connections(Executor executor) : executor_(std::move(executor)) {}
+  // `reactor` outlives it.
+  explicit Connections(Reactor& reactor) : reactor_(reactor) {}
 
   ~Connections() override;
 
@@ -43,7 +44,7 @@ class Connections final : public ConnectionOwner {
     Pool* pool = nullptr;  // of an idle one
   };
 
-  Executor executor_;
+  Reactor& reactor_;
   std::unordered_map<std::uint64_t, Entry> entries_;
 };
 

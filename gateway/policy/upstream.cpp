@@ -5,6 +5,18 @@
 
 namespace gatedrill::gateway {
 
+Pool::Config share_of(const Pool::Config& config, ShardPlace place) {
+  const auto share = [&](int total) {
+    const auto count = static_cast<int>(place.count);
+    return total / count + (static_cast<int>(place.index) < total % count ? 1 : 0);
+  };
+  assert(config.max_connections == 0 || config.max_connections >= static_cast<int>(place.count));
+  Pool::Config mine = config;
+  mine.max_connections = share(config.max_connections);
+  mine.max_idle = share(config.max_idle);
+  return mine;
+}
+
 Upstream::Upstream(const UpstreamConfig& config, const Random& random)
     : config_(config),
       name_(intern(config.name)),

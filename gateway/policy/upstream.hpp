@@ -108,16 +108,27 @@ class Upstream {
   std::vector<Transition> transitions_;
 };
 
+// Which of how many shards.
+struct ShardPlace {
+  std::size_t index = 0;
+  std::size_t count = 1;
+};
+
+// What one shard may keep of the connections that all of them together may: the limits are of the
+// process. Requires a max_connections of at least `count`, or none.
+[[nodiscard]] Pool::Config share_of(const Pool::Config& config, ShardPlace place);
+
 // The kept connections of one shard to one upstream, and the ids of new ones.
 class UpstreamPools {
  public:
-  // Ids are first, first + step, ...: distinct over upstreams and shards if the caller shares
-  // `next_id` between the pools of one shard.
-  UpstreamPools(const UpstreamConfig& config, std::uint64_t& next_id, std::uint64_t step = 1)
-      : next_id_(next_id), step_(step) {
+  // Ids are next_id, next_id + count, ...: distinct over upstreams and shards if the pools of one
+  // shard share `next_id`, and it begins at another number in each.
+  UpstreamPools(const UpstreamConfig& config, std::uint64_t& next_id, ShardPlace place = {})
+      : next_id_(next_id), step_(place.count) {
     const NameId upstream = intern(config.name);
+    const Pool::Config share = share_of(config.pool, place);
     for (const std::string& endpoint : names_of_endpoints(config))
-      pools_.emplace_back(config.pool, upstream, intern(endpoint));
+      pools_.emplace_back(share, upstream, intern(endpoint));
   }
 
   [[nodiscard]] Pool& pool(std::size_t endpoint) { return pools_[endpoint]; }

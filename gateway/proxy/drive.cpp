@@ -28,16 +28,20 @@ Deadline earlier(const Deadline& a, const Deadline& b) {
 }  // namespace
 
 Drive::Drive(Session& session, Stream& stream, ShardUpstream& upstream, Exchange& exchange)
-    : session_(session), stream_(stream), upstream_(upstream), exchange_(exchange) {}
+    : session_(session),
+      stream_(stream),
+      upstream_(upstream),
+      exchange_(exchange),
+      events_(exchange, upstream.shared.gate) {}
 
 Drive::~Drive() {
   if (connection_) release_connection(false);
 }
 
 Task<StreamEnd> Drive::run() {
-  Step step = exchange_.start(session_.now());
+  Step step = events_->start(session_.now());
   for (;;) {
-    session_.shard().publish_transitions(upstream_.upstream);
+    session_.shard().publish_transitions(upstream_.shared);
     if (const Send* send = std::get_if<Send>(&step)) {
       step = co_await attempt(*send);
     } else if (std::holds_alternative<Forward>(step)) {
@@ -84,13 +88,13 @@ StreamEnd Drive::finish(const Done& done) {
 Step Drive::fail(Cause cause) {
   facts_.cause = cause;
   if (connection_) release_connection(false);
-  return exchange_.on_attempt_failed(session_.now(), facts_);
+  return events_->on_attempt_failed(session_.now(), facts_);
 }
 
 // The client's side may end a request at any time.
 std::optional<Step> Drive::client_trouble() {
-  if (session_.stopping()) return exchange_.on_request_failed(session_.now(), Cause::draining);
-  if (session_.client_gone()) return exchange_.on_client_gone(session_.now());
+  if (session_.stopping()) return events_->on_request_failed(session_.now(), Cause::draining);
+  if (session_.client_gone()) return events_->on_client_gone(session_.now());
   return std::nullopt;
 }
 
@@ -104,7 +108,9 @@ Task<Step> Drive::attempt(Send send) {
     assert(connection_ && !connection_->ended());
   } else {
     connection_ = connections.open(send.connection.id, session_);
-    connection_->connect(upstream_.addresses[endpoint_]);
+    const auto address = upstream_.shared.addresses->at(endpoint_);
+    if (!address) co_return fail(Cause::dns_failure);
+    connection_->connect(*address);
     const Deadline by = exchange_.deadline(Phase::connect, session_.now());
     while (connection_->connecting()) {
       if (auto step = client_trouble()) co_return *step;
@@ -115,7 +121,7 @@ Task<Step> Drive::attempt(Send send) {
     if (connection_->connect_error()) {
       co_return fail(cause_of(connection_->connect_error(), Operation::connect));
     }
-    exchange_.on_connected(session_.now());
+    events_->on_connected(session_.now());
   }
   stream_.upload().rewind(exchange_.attempt());
   co_return co_await converse();
@@ -143,7 +149,7 @@ Task<Step> Drive::converse() {
     if (auto step = client_trouble()) co_return *step;
     if (session_.now() >= deadline_.at) {
       if (deadline_.cause == Cause::client_body_timeout) {
-        co_return exchange_.on_request_failed(session_.now(), deadline_.cause);
+        co_return events_->on_request_failed(session_.now(), deadline_.cause);
       }
       co_return fail(deadline_.cause);
     }
@@ -165,10 +171,10 @@ std::optional<Step> Drive::send_request() {
   for (;;) {
     const Upload::Taken taken = upload.take(session_.client());
     if (taken == Upload::Taken::malformed) {
-      return exchange_.on_request_failed(now, Cause::malformed_request);
+      return events_->on_request_failed(now, Cause::malformed_request);
     }
     if (taken == Upload::Taken::too_large) {
-      return exchange_.on_request_failed(now, Cause::request_body_too_large);
+      return events_->on_request_failed(now, Cause::request_body_too_large);
     }
     if (taken == Upload::Taken::something) client_progress_ = now;
     // Once more after a write: what was taken out of the way may have kept the rest waiting.
@@ -176,9 +182,9 @@ std::optional<Step> Drive::send_request() {
     sent = true;
   }
   facts_.request_started = facts_.request_started || sent;
-  if (!upload.replayable()) exchange_.on_body_not_replayable();
-  if (upload.received()) exchange_.on_request_received(now);
-  if (upload.sent()) exchange_.on_request_sent(now);
+  if (!upload.replayable()) events_->on_body_not_replayable();
+  if (upload.received()) events_->on_request_received(now);
+  if (upload.sent()) events_->on_request_sent(now);
   if (upload.received() || upload.pending()) {
     body_rate_.turn(now, false);
     if (sent || deadline_.at == kNever) deadline_ = exchange_.deadline(Phase::response, now);
@@ -223,7 +229,7 @@ std::optional<Step> Drive::read_answer_head() {
       if (protocol.empty() || !http::accepts_upgrade(head, protocol)) {
         return fail(Cause::malformed_response);
       }
-      const Step step = exchange_.on_response_head(session_.now(), head.status);
+      const Step step = events_->on_response_head(session_.now(), head.status);
       http::write_interim_head(head, session_.to_client().bytes(), protocol);
       connection_->consume(parsed.size);
       tunnelled_ = true;
@@ -231,7 +237,7 @@ std::optional<Step> Drive::read_answer_head() {
     }
     if (head.status >= 200) {
       const Step step =
-          exchange_.on_response_head(session_.now(), head.status, http::retry_after(head.fields));
+          events_->on_response_head(session_.now(), head.status, http::retry_after(head.fields));
       if (!std::holds_alternative<Forward>(step)) {
         release_connection(false);  // the answer is thrown away
         return step;
@@ -342,17 +348,17 @@ Task<Step> Drive::forward() {
       written_bytes_ += flushed;
       if (flushed > 0) written_at = now;
     }
-    if (session_.client_gone()) co_return exchange_.on_client_gone(now);
-    if (session_.stopping()) co_return exchange_.on_request_failed(now, Cause::draining);
+    if (session_.client_gone()) co_return events_->on_client_gone(now);
+    if (session_.stopping()) co_return events_->on_request_failed(now, Cause::draining);
     if (out.empty()) {
       if (reader_.done()) {
-        co_return exchange_.on_response_end(now, Cause::ok, reusable(), keep_alive_hint_);
+        co_return events_->on_response_end(now, Cause::ok, reusable(), keep_alive_hint_);
       }
       if (answer_malformed_) {
-        co_return exchange_.on_response_end(now, Cause::malformed_response, false);
+        co_return events_->on_response_end(now, Cause::malformed_response, false);
       }
       if (connection_->ended()) {
-        co_return exchange_.on_response_end(now, Cause::body_truncated, false);
+        co_return events_->on_response_end(now, Cause::body_truncated, false);
       }
     }
     Deadline by = exchange_.deadline(Phase::body, read_at);
@@ -360,7 +366,7 @@ Task<Step> Drive::forward() {
     if (!out.empty()) by = {std::min(written_at + patience, rate.deadline()), Cause::client_closed};
     if (now >= by.at) {
       if (by.cause != Cause::client_closed) {
-        co_return exchange_.on_response_end(now, by.cause, false);
+        co_return events_->on_response_end(now, by.cause, false);
       }
       // The kernel makes room in large steps: what counts is what has arrived there.
       const std::uint64_t taken = newly_taken();
@@ -368,7 +374,7 @@ Task<Step> Drive::forward() {
       if (taken > 0) written_at = now;
       if (taken == 0 || now >= rate.deadline()) {
         reset_client_ = true;
-        co_return exchange_.on_client_gone(now);
+        co_return events_->on_client_gone(now);
       }
       by.at = std::min(written_at + patience, rate.deadline());
     }
@@ -389,23 +395,23 @@ Task<Step> Drive::tunnel() {
   reset_client_ = end == TunnelEnd::upstream_lost;
   switch (end) {
     case TunnelEnd::closed:
-      co_return exchange_.on_response_end(now, Cause::ok, false);
+      co_return events_->on_response_end(now, Cause::ok, false);
     case TunnelEnd::client_lost:
-      co_return exchange_.on_client_gone(now);
+      co_return events_->on_client_gone(now);
     case TunnelEnd::upstream_lost:
-      co_return exchange_.on_response_end(now, Cause::body_truncated, false);
+      co_return events_->on_response_end(now, Cause::body_truncated, false);
     case TunnelEnd::idle:
-      co_return exchange_.on_response_end(now, Cause::body_idle_timeout, false);
+      co_return events_->on_response_end(now, Cause::body_idle_timeout, false);
     case TunnelEnd::stopped:
       break;
   }
-  co_return exchange_.on_request_failed(now, Cause::draining);
+  co_return events_->on_request_failed(now, Cause::draining);
 }
 
 Task<Step> Drive::pause(TimePoint until) {
   for (;;) {
     if (auto step = client_trouble()) co_return *step;
-    if (session_.now() >= until) co_return exchange_.on_waited(session_.now());
+    if (session_.now() >= until) co_return events_->on_waited(session_.now());
     session_.client().start_read();
     co_await session_.event(until);
   }
@@ -424,12 +430,12 @@ Task<Step> Drive::reply(LocalReply reply) {
   const TimePoint by = session_.now() + session_.shard().config().client.body_timeout;
   while (out.flush(session_.client()), !out.empty()) {
     if (session_.client_gone() || session_.now() >= by) {
-      co_return exchange_.on_client_gone(session_.now());
+      co_return events_->on_client_gone(session_.now());
     }
     session_.client().await_writable();
     co_await session_.event(by);
   }
-  co_return exchange_.on_reply_sent(session_.now());
+  co_return events_->on_reply_sent(session_.now());
 }
 
 }  // namespace gatedrill::gateway

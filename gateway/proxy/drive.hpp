@@ -12,6 +12,7 @@
 #include "gateway/net/task.hpp"
 #include "gateway/policy/exchange.hpp"
 #include "gateway/policy/minimum_rate.hpp"
+#include "gateway/proxy/gate.hpp"
 #include "gateway/proxy/stream.hpp"
 
 namespace gatedrill::gateway {
@@ -53,7 +54,8 @@ class Drive {
   Session& session_;
   Stream& stream_;
   ShardUpstream& upstream_;
-  Exchange& exchange_;
+  const Exchange& exchange_;
+  Guarded<Exchange> events_;  // what happens is told one at a time among all shards
   std::shared_ptr<Connection> connection_;
   std::size_t endpoint_ = 0;
 

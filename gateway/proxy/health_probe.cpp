@@ -42,22 +42,24 @@ Verdict judge(const ClientAnswer& answer) {
 }  // namespace
 
 struct HealthProbe::State : std::enable_shared_from_this<State> {
-  State(Shard& its_shard, ShardUpstream& its_upstream, std::size_t its_endpoint)
+  State(Shard& its_shard,
+        SharedUpstream& its_upstream,
+        std::size_t its_endpoint,
+        OnDown its_on_down)
       : shard(its_shard),
         upstream(its_upstream),
         endpoint(its_endpoint),
+        on_down(std::move(its_on_down)),
         timer(its_shard.context()),
         client(its_shard.context(), its_shard.clock()),
         timeout(its_upstream.upstream.config().health.timeout) {
-    const TcpEndpoint& address = upstream.addresses[endpoint];
-    peer = HttpPeer{address.address().to_string(), address.port()};
     head = "GET " + upstream.upstream.config().health.path +
-           " HTTP/1.1\r\nhost: " + to_text(address) +
+           " HTTP/1.1\r\nhost: " + upstream.upstream.config().endpoints[endpoint] +
            "\r\nuser-agent: gatedrill-health\r\nconnection: close\r\n\r\n";
   }
 
   void schedule() {
-    const TimePoint due = upstream.upstream.next_probe(endpoint);
+    const TimePoint due = probed->next_probe(endpoint);
     if (due == kNever) return;
     timer.expires_at(shard.clock().steady(std::max(due, shard.clock().now())));
     timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
@@ -68,11 +70,17 @@ struct HealthProbe::State : std::enable_shared_from_this<State> {
 
   static ClientTask<void> run(std::shared_ptr<State> self) {
     const TimePoint began = self->shard.clock().now();
-    self->upstream.upstream.on_probe_started(self->endpoint);
+    self->probed->on_probe_started(self->endpoint);
     const TimePoint deadline = began + self->timeout;
     Verdict verdict;
-    const ClientConnect connected = co_await self->client.connect(self->peer, deadline);
-    if (self->stopped) co_return;
+    ClientConnect connected;
+    if (const auto address = self->upstream.addresses->at(self->endpoint)) {
+      HttpPeer peer{address->address().to_string(), address->port()};
+      connected = co_await self->client.connect(std::move(peer), deadline);
+      if (self->stopped) co_return;
+    } else {
+      connected.error = ClientError::dns_failure;
+    }
     if (connected.error != ClientError::none) {
       verdict = failed(connected.error);
     } else {
@@ -90,37 +98,36 @@ struct HealthProbe::State : std::enable_shared_from_this<State> {
   }
 
   void done(TimePoint began, const Verdict& verdict) {
-    Upstream& probed = upstream.upstream;
     const TimePoint now = shard.clock().now();
-    const bool changed = probed.on_probe_done(now, endpoint, verdict.healthy, verdict.text);
+    const bool changed = probed->on_probe_done(now, endpoint, verdict.healthy, verdict.text);
     ProbeDone event;
     event.at = began;
     event.prober = shard.name();
-    event.endpoint = probed.endpoint_name(endpoint);
+    event.endpoint = upstream.upstream.endpoint_name(endpoint);
     event.verdict = intern(verdict.text);
     event.latency = now - began;
     shard.sink().publish({shard.name(), event});
-    shard.publish_transitions(probed);
-    if (changed && !probed.endpoint_up(endpoint)) {
-      Pool& pool = upstream.pools.pool(endpoint);
-      pool.evict_all();
-      shard.connections().close_evicted(pool);
-    }
+    shard.publish_transitions(upstream);
+    if (changed && !verdict.healthy) on_down();
   }
 
   Shard& shard;
-  ShardUpstream& upstream;
+  SharedUpstream& upstream;
   std::size_t endpoint;
+  OnDown on_down;
+  Guarded<Upstream> probed{upstream.upstream, upstream.gate};
   asio::steady_timer timer;
   HttpClient client;
   Duration timeout;
-  HttpPeer peer;
   std::string head;
   bool stopped = false;  // the shard may be gone
 };
 
-HealthProbe::HealthProbe(Shard& shard, ShardUpstream& upstream, std::size_t endpoint)
-    : state_(std::make_shared<State>(shard, upstream, endpoint)) {}
+HealthProbe::HealthProbe(Shard& shard,
+                         SharedUpstream& upstream,
+                         std::size_t endpoint,
+                         OnDown on_down)
+    : state_(std::make_shared<State>(shard, upstream, endpoint, std::move(on_down))) {}
 
 HealthProbe::~HealthProbe() {
   state_->stopped = true;

@@ -9,19 +9,16 @@
 #include "gateway/net/address.hpp"
 #include "gateway/net/deadline.hpp"
 #include "gateway/net/listener.hpp"
+#include "gateway/net/name_watch.hpp"
 #include "gateway/proxy/access_log.hpp"
 #include "gateway/proxy/health_probe.hpp"
-#include "gateway/proxy/shard.hpp"
+#include "gateway/proxy/worker.hpp"
 
 namespace gatedrill::gateway {
 
 namespace asio = boost::asio;
 
 namespace {
-
-// Kept connections are closed at most this late; they are never used after their time.
-constexpr Duration kSweepMax = std::chrono::seconds{1};
-constexpr Duration kSweepMin = std::chrono::milliseconds{20};
 
 // As many as leave each client's request a descriptor for its upstream, and some for the rest.
 std::size_t connections_max(const ClientConfig& config) {
@@ -32,33 +29,6 @@ std::size_t connections_max(const ClientConfig& config) {
   return limit.rlim_cur > kOthers + 2 ? (limit.rlim_cur - kOthers) / 2 : 1;
 }
 
-// Closes what pools give up as time passes.
-class Sweeper final : public DeadlineOwner {
- public:
-  explicit Sweeper(Shard& shard) : shard_(shard), timer_(shard.context(), shard.clock(), *this) {}
-
-  void start() { on_deadline(); }
-
-  void on_deadline() override {
-    const TimePoint now = shard_.clock().now();
-    TimePoint next = now + kSweepMax;
-    for (const auto& each : shard_.upstreams()) {
-      for (std::size_t i = 0; i < each->upstream.endpoint_count(); ++i) {
-        Pool& pool = each->pools.pool(i);
-        pool.expire(now);
-        shard_.connections().close_evicted(pool);
-        next = std::min(next, pool.next_wakeup());
-      }
-      shard_.publish_transitions(each->upstream);
-    }
-    timer_.set(std::max(next, now + kSweepMin));
-  }
-
- private:
-  Shard& shard_;
-  DeadlineTimer timer_;
-};
-
 }  // namespace
 
 class GatewayServer::State final : public DeadlineOwner {
@@ -67,68 +37,77 @@ class GatewayServer::State final : public DeadlineOwner {
         const SteadyClock& clock,
         EventSink& sink,
         asio::io_context& context)
-      : clients_(config.client.connections_per_ip_max),
-        shard_(config, context, clock, sink, clients_),
-        connections_max_(connections_max(config.client)),
-        sweeper_(shard_),
+      : context_(context),
+        clock_(clock),
+        shared_(config),
+        places_(connections_max(config.client), [this] { on_place(); }),
         drain_timer_(context, clock, *this) {
-    shard_.on_session_ended = [this] { on_session_ended(); };
+    for (std::size_t index = 0; index < shared_.shard_count(); ++index) {
+      const Worker::Surroundings surroundings{index == 0 ? &context : nullptr, clock, sink, places_,
+                                              [this, index] { on_session_ended(index); }};
+      workers_.push_back(std::make_unique<Worker>(shared_, index, surroundings));
+    }
   }
 
+  // The threads end before anything of what they use.
   ~State() override {
-    shard_.on_session_ended = nullptr;
-    for (const auto& listener : listeners_)
-      listener->close();
+    probes_.clear();
+    while (!workers_.empty())
+      workers_.pop_back();
   }
 
   Result<void> start() {
-    if (auto resolved = shard_.resolve_addresses(); !resolved) return resolved;
-    if (const std::string& path = shard_.config().access_log.path; !path.empty()) {
+    if (auto read = shared_.read_addresses(); !read) return read;
+    watch_names();
+    if (const std::string& path = shared_.config().access_log.path; !path.empty()) {
       auto opened = AccessLog::open(path);
       if (!opened) return opened.error();
       access_log_ = std::move(*opened);
-      shard_.log_to(access_log_.get());
+      for (const auto& worker : workers_)
+        worker->shard().log_to(access_log_.get());
     }
-    for (const std::string& text : shard_.config().listen) {
-      const auto address = resolve(text);
-      if (!address) return address.error();
-      auto listener = std::make_shared<Listener>(shard_.context(),
-                                                 [this](Socket socket, const TcpEndpoint& peer) {
-                                                   shard_.accept(std::move(socket), peer);
-                                                   if (full()) pause();
-                                                 });
-      if (auto opened = listener->open(*address); !opened) return opened;
-      addresses_.push_back(to_text(listener->local()));
-      port_ = port_ == 0 ? listener->local().port() : port_;
-      listeners_.push_back(std::move(listener));
+    for (const std::string& text : shared_.config().listen) {
+      if (auto listening = listen(text); !listening) return listening;
     }
-    for (const auto& listener : listeners_)
-      listener->start();
-    sweeper_.start();
+    for (const auto& worker : workers_)
+      worker->start();
     start_probes();
     return {};
   }
 
+  void look_up_with(NameLookup look_up) { look_up_ = std::move(look_up); }
+
+  [[nodiscard]] const std::vector<std::string>& unknown_names() const { return unknown_names_; }
+
   void drain(std::function<void()> done) {
     on_drained_ = std::move(done);
-    for (const auto& listener : listeners_)
-      listener->close();
-    drain_timer_.set(shard_.clock().now() + shard_.config().drain_timeout);
-    shard_.drain();
-    on_session_ended();
+    drain_timer_.set(clock_.now() + shared_.config().drain_timeout);
+    on_each([](Worker& worker) {
+      worker.stop_listening();
+      worker.shard().drain();
+    });
+    check_drained();
   }
 
   void stop() {
     probes_.clear();
-    for (const auto& listener : listeners_)
-      listener->close();
-    shard_.stop();
-    on_session_ended();
+    on_each([](Worker& worker) {
+      worker.stop_listening();
+      worker.shard().stop();
+    });
+    check_drained();
   }
 
   void on_deadline() override { stop(); }
 
-  [[nodiscard]] Shard& shard() { return shard_; }
+  [[nodiscard]] Counts counts() {
+    Counts counts;
+    on_each([&](Worker& worker) {
+      counts.client_connections += worker.shard().session_count();
+      counts.upstream_connections += worker.shard().connections().count();
+    });
+    return counts;
+  }
 
   [[nodiscard]] AccessLog* access_log() { return access_log_.get(); }
 
@@ -137,45 +116,89 @@ class GatewayServer::State final : public DeadlineOwner {
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
  private:
-  [[nodiscard]] bool full() const { return shard_.session_count() >= connections_max_; }
+  // One after the other, each on its thread.
+  void on_each(const std::function<void(Worker&)>& task) {
+    for (const auto& worker : workers_)
+      worker->call([&] { task(*worker); });
+  }
 
+  void watch_names() {
+    NameWatch::Watched watched;
+    for (const auto& each : shared_.upstreams())
+      watched.push_back(each->addresses);
+    names_ = std::make_unique<NameWatch>(std::move(watched), look_up_);
+    unknown_names_ = names_->look_up_all();
+    names_->start(shared_.config().resolve_interval);
+  }
+
+  Result<void> listen(const std::string& text) {
+    auto address = resolve(text);
+    if (!address) return address.error();
+    const bool shared = workers_.size() > 1;
+    if (shared) {
+      // What is shared between threads would be shared with another process as well.
+      Listener alone(workers_.front()->shard().reactor(), places_, nullptr);
+      if (auto opened = alone.open(*address); !opened) return opened;
+    }
+    for (const auto& worker : workers_) {
+      auto listening = worker->listen(*address, shared);
+      if (!listening) return listening.error();
+      address = *listening;
+    }
+    addresses_.push_back(to_text(*address));
+    if (port_ == 0) port_ = address->port();
+    return {};
+  }
+
+  // Once for all: the first worker asks, and all close what they keep to who went down.
   void start_probes() {
-    for (const auto& each : shard_.upstreams()) {
-      if (!each->upstream.config().health.enabled) continue;
-      for (std::size_t i = 0; i < each->upstream.endpoint_count(); ++i) {
-        probes_.push_back(std::make_unique<HealthProbe>(shard_, *each, i));
+    for (std::size_t upstream = 0; upstream < shared_.upstreams().size(); ++upstream) {
+      SharedUpstream& probed = *shared_.upstreams()[upstream];
+      if (!probed.upstream.config().health.enabled) continue;
+      for (std::size_t endpoint = 0; endpoint < probed.addresses->size(); ++endpoint) {
+        const auto on_down = [this, upstream, endpoint] {
+          for (const auto& worker : workers_)
+            worker->post([&each = *worker, upstream, endpoint] { each.evict(upstream, endpoint); });
+        };
+        probes_.push_back(
+            std::make_unique<HealthProbe>(workers_.front()->shard(), probed, endpoint, on_down));
         probes_.back()->start();
       }
     }
   }
 
-  void pause() {
-    for (const auto& listener : listeners_)
-      listener->pause();
+  // On any thread: somebody who waits may come in.
+  void on_place() {
+    for (const auto& worker : workers_)
+      worker->post([&each = *worker] { each.resume_listening(); });
   }
 
-  void on_session_ended() {
-    if (shard_.draining()) {
-      if (shard_.session_count() > 0 || !on_drained_) return;
-      // Not from inside a session's last step: what is called may destroy this gateway.
-      asio::post(shard_.context(), std::exchange(on_drained_, nullptr));
-    } else if (!full()) {
-      for (const auto& listener : listeners_)
-        listener->start();
-    }
+  // On that worker's thread.
+  void on_session_ended(std::size_t index) {
+    if (!workers_[index]->shard().draining() || places_.taken() > 0) return;
+    workers_.front()->post([this] { check_drained(); });
   }
 
+  void check_drained() {
+    if (places_.taken() > 0 || !on_drained_) return;
+    // Not from inside a session's last step: what is called may destroy this gateway.
+    asio::post(context_, std::exchange(on_drained_, nullptr));
+  }
+
+  asio::io_context& context_;
+  const SteadyClock& clock_;
   std::unique_ptr<AccessLog> access_log_;
-  ClientConnections clients_;
-  Shard shard_;
-  std::size_t connections_max_;
-  Sweeper sweeper_;
+  Shared shared_;
+  Places places_;
   DeadlineTimer drain_timer_;
+  std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<HealthProbe>> probes_;
-  std::vector<std::shared_ptr<Listener>> listeners_;
   std::vector<std::string> addresses_;
   std::uint16_t port_ = 0;
   std::function<void()> on_drained_;
+  NameLookup look_up_ = system_lookup;
+  std::unique_ptr<NameWatch> names_;
+  std::vector<std::string> unknown_names_;
 };
 
 GatewayServer::GatewayServer(const GatewayConfig& config,
@@ -188,6 +211,14 @@ GatewayServer::~GatewayServer() = default;
 
 Result<void> GatewayServer::start() {
   return state_->start();
+}
+
+void GatewayServer::look_up_with(NameLookup look_up) {
+  state_->look_up_with(std::move(look_up));
+}
+
+const std::vector<std::string>& GatewayServer::unknown_names() const {
+  return state_->unknown_names();
 }
 
 const std::vector<std::string>& GatewayServer::addresses() const {
@@ -218,7 +249,7 @@ std::string GatewayServer::log_trouble() const {
 }
 
 GatewayServer::Counts GatewayServer::counts() const {
-  return {state_->shard().session_count(), state_->shard().connections().count()};
+  return state_->counts();
 }
 
 Result<std::string> which_route(const GatewayConfig& config, const std::string& request) {

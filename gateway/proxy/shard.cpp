@@ -9,77 +9,48 @@
 namespace gatedrill::gateway {
 namespace {
 
-// Differs from start to start and from gateway to gateway: ids are not to be repeated.
-std::uint64_t id_seed(const GatewayConfig& config, const SteadyClock& clock) {
+// Differs from start to start, from gateway to gateway and from shard to shard: ids are not to be
+// repeated.
+std::uint64_t id_seed(const std::string& name, std::size_t index, const SteadyClock& clock) {
   const UnixTime now = clock.unix_time(clock.now());
-  return stable_hash(config.name, static_cast<std::uint64_t>(now.ns));
+  return stable_hash(name, static_cast<std::uint64_t>(now.ns) + index);
 }
 
 }  // namespace
 
-Shard::Shard(const GatewayConfig& config,
+Shard::Shard(Shared& shared,
+             std::size_t index,
              boost::asio::io_context& context,
              const SteadyClock& clock,
-             EventSink& sink,
-             ClientConnections& clients)
-    : config_(config),
+             EventSink& sink)
+    : shared_(shared),
       context_(context),
       clock_(clock),
       sink_(sink),
-      clients_(clients),
-      name_(intern(config.name)),
-      via_(http::via_name(config.name)),
-      request_ids_(id_seed(config, clock)),
-      router_(config.routes),
-      connections_(context.get_executor()) {
+      name_(intern(shared.config().name)),
+      via_(http::via_name(shared.config().name)),
+      request_ids_(id_seed(shared.config().name, index, clock)),
+      router_(shared.config().routes),
+      next_connection_id_(1 + index),
+      reactor_(context),
+      connections_(reactor_) {
   connections_.on_evicted = [this](const Pool& pool, const Pool::Evicted& evicted) {
     sink_.publish({name_, eviction_of(pool, evicted, clock_.now())});
   };
-  const Random random(stable_hash(config.name));
-  for (const UpstreamConfig& upstream : config_.upstreams) {
-    upstreams_.push_back(
-        std::make_unique<ShardUpstream>(upstream, random.fork(upstream.name), next_connection_id_));
+  const ShardPlace place{index, shared.shard_count()};
+  for (const auto& upstream : shared.upstreams()) {
+    upstreams_.push_back(std::make_unique<ShardUpstream>(*upstream, next_connection_id_, place));
   }
-  for (const RouteConfig& route : config_.routes) {
-    const auto found = std::find_if(
-        config_.upstreams.begin(), config_.upstreams.end(),
-        [&](const UpstreamConfig& upstream) { return upstream.name == route.upstream; });
-    assert(found != config_.upstreams.end());
-    ShardUpstream& upstream =
-        *upstreams_[static_cast<std::size_t>(found - config_.upstreams.begin())];
-    routes_.push_back(std::make_unique<ShardRoute>(ShardRoute{
-        Route{route, intern(route_name(route)), &upstream.upstream, TokenBucket(route.rate_limit)},
-        &upstream}));
-  }
+  for (const auto& each : shared.routes())
+    routes_.push_back(ShardRoute{each->route, *upstreams_[each->upstream]});
 }
 
 Shard::~Shard() {
   sessions_.clear();
 }
 
-Result<void> Shard::resolve_addresses() {
-  auto trusted = AddressSet::parse(config_.client.trusted_proxies);
-  if (!trusted) return trusted.error();
-  trusted_proxies_ = *trusted;
-  auto proxied = AddressSet::parse(config_.client.proxy_protocol_from);
-  if (!proxied) return proxied.error();
-  proxy_header_from_ = *proxied;
-  for (const auto& each : upstreams_) {
-    each->addresses.clear();
-    for (const std::string& endpoint : each->upstream.config().endpoints) {
-      auto address = resolve(endpoint);
-      if (!address) {
-        return Error{address.error().code,
-                     "upstream " + each->upstream.config().name + ": " + address.error().message};
-      }
-      each->addresses.push_back(*address);
-    }
-  }
-  return {};
-}
-
-void Shard::accept(Socket socket, const TcpEndpoint& peer) {
-  auto client = std::make_shared<Connection>(std::move(socket), 0);
+void Shard::accept(int descriptor, const TcpEndpoint& peer) {
+  auto client = std::make_shared<Connection>(reactor_, 0, descriptor);
   auto session = std::make_unique<Session>(*this, std::move(client), peer.address());
   Session& started = *session;
   sessions_.emplace(&started, std::move(session));
@@ -107,24 +78,27 @@ void Shard::stop() {
     sessions.push_back(session);
   for (Session* session : sessions)
     session->stop();
-  sessions_.clear();
+  while (!sessions_.empty())
+    remove(*sessions_.begin()->first);
 }
 
-void Shard::publish_transitions(Upstream& upstream) {
-  for (const Transition& transition : upstream.take_transitions()) {
+// Inside the gate, so that they stay in order.
+void Shard::publish_transitions(SharedUpstream& upstream) {
+  const Gate::Pass pass = upstream.gate.pass();
+  for (const Transition& transition : upstream.upstream.take_transitions()) {
     sink_.publish({name_, transition});
   }
 }
 
 bool Shard::logs(const RequestDone& request) const {
-  const std::uint32_t one_in = config_.access_log.sample_ok;
+  const std::uint32_t one_in = config().access_log.sample_ok;
   return one_in <= 1 || request.cause != Cause::ok || request.attempts > 1 ||
          stable_hash(request.request_id.view()) % one_in == 0;
 }
 
 ShardRoute* Shard::match(std::string_view host, std::string_view path) {
   const auto index = router_.match(host, path);
-  return index ? routes_[*index].get() : nullptr;
+  return index ? &routes_[*index] : nullptr;
 }
 
 }  // namespace gatedrill::gateway

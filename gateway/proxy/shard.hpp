@@ -1,5 +1,5 @@
-// What all sessions of one gateway share on one thread: its configuration in the form that requests
-// use, its upstreams, the connections to them, and the sessions themselves.
+// What all sessions of one gateway share on one thread: the connections to its upstreams and the
+// sessions themselves, beside what is shared with other threads.
 #pragma once
 
 #include <cstdint>
@@ -7,59 +7,63 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <boost/asio.hpp>
 
-#include "gateway/config/gateway_config.hpp"
 #include "gateway/core/event.hpp"
 #include "gateway/core/names.hpp"
 #include "gateway/core/time.hpp"
 #include "gateway/http/date.hpp"
-#include "gateway/net/address.hpp"
 #include "gateway/net/connections.hpp"
-#include "gateway/policy/exchange.hpp"
 #include "gateway/policy/router.hpp"
 #include "gateway/policy/upstream.hpp"
-#include "gateway/proxy/client_connections.hpp"
 #include "gateway/proxy/request_ids.hpp"
+#include "gateway/proxy/shared.hpp"
 
 namespace gatedrill::gateway {
 
 class AccessLog;
 class Session;
 
-// One upstream as this shard sees it.
+// One upstream as this shard sees it: what all shards share, and its own connections.
 struct ShardUpstream {
-  ShardUpstream(const UpstreamConfig& config, const Random& random, std::uint64_t& next_id)
-      : upstream(config, random), pools(config, next_id) {}
+  ShardUpstream(SharedUpstream& its_shared, std::uint64_t& next_id, ShardPlace place)
+      : shared(its_shared),
+        pools(its_shared.upstream.config(), next_id, place),
+        moves_seen(its_shared.upstream.config().endpoints.size()) {}
 
-  Upstream upstream;
+  // The endpoint has another address since the last call: connections to the old one go.
+  [[nodiscard]] bool moved(std::size_t endpoint) {
+    const std::uint32_t moves = shared.addresses->moves(endpoint);
+    return moves != std::exchange(moves_seen[endpoint], moves);
+  }
+
+  SharedUpstream& shared;
   UpstreamPools pools;
-  std::vector<TcpEndpoint> addresses;  // of its endpoints
+  std::vector<std::uint32_t> moves_seen;
 };
 
 struct ShardRoute {
-  Route route;
-  ShardUpstream* upstream = nullptr;
+  Route& route;  // its rate limit only through the upstream's gate
+  ShardUpstream& upstream;
 };
 
 class Shard {
  public:
-  // `clients`, `clock`, `sink` and `context` outlive it. Every route's upstream must exist.
-  Shard(const GatewayConfig& config,
+  // `shared`, `clock`, `sink` and `context` outlive it. `index` is its place among the shards.
+  Shard(Shared& shared,
+        std::size_t index,
         boost::asio::io_context& context,
         const SteadyClock& clock,
-        EventSink& sink,
-        ClientConnections& clients);
+        EventSink& sink);
   ~Shard();
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
-  // Looks up the endpoints' addresses and the trusted proxies.
-  Result<void> resolve_addresses();
-
-  void accept(Socket socket, const TcpEndpoint& peer);
+  // Takes over the descriptor.
+  void accept(int descriptor, const TcpEndpoint& peer);
   // The session has ended; it is destroyed.
   void remove(Session& session);
 
@@ -74,13 +78,15 @@ class Shard {
   void stop();
 
   // Publishes what changed state in the upstream.
-  void publish_transitions(Upstream& upstream);
+  void publish_transitions(SharedUpstream& upstream);
 
   [[nodiscard]] ShardRoute* match(std::string_view host, std::string_view path);
 
-  [[nodiscard]] const GatewayConfig& config() const { return config_; }
+  [[nodiscard]] const GatewayConfig& config() const { return shared_.config(); }
 
   [[nodiscard]] boost::asio::io_context& context() { return context_; }
+
+  [[nodiscard]] Reactor& reactor() { return reactor_; }
 
   [[nodiscard]] const SteadyClock& clock() const { return clock_; }
 
@@ -107,16 +113,16 @@ class Shard {
 
   [[nodiscard]] RequestIds& request_ids() { return request_ids_; }
 
-  [[nodiscard]] ClientConnections& clients() { return clients_; }
+  [[nodiscard]] ClientConnections& clients() { return shared_.clients(); }
 
   // Whether this client's X-Forwarded-* fields are believed.
   [[nodiscard]] bool trusts(const boost::asio::ip::address& client) const {
-    return trusted_proxies_.contains(client);
+    return shared_.trusted_proxies().contains(client);
   }
 
   // Whether connections from there begin with a PROXY protocol header.
   [[nodiscard]] bool sends_proxy_header(const boost::asio::ip::address& peer) const {
-    return proxy_header_from_.contains(peer);
+    return shared_.proxy_header_from().contains(peer);
   }
 
   // The Date field's text for that moment. The view lives until the next call.
@@ -128,21 +134,19 @@ class Shard {
   std::function<void()> on_session_ended;
 
  private:
-  GatewayConfig config_;
+  Shared& shared_;
   boost::asio::io_context& context_;
   const SteadyClock& clock_;
   EventSink& sink_;
-  ClientConnections& clients_;
   NameId name_;
   std::string via_;
   RequestIds request_ids_;
-  AddressSet trusted_proxies_;
-  AddressSet proxy_header_from_;
   http::DateText date_;
   Router router_;
-  std::uint64_t next_connection_id_ = 1;
+  std::uint64_t next_connection_id_;
   std::vector<std::unique_ptr<ShardUpstream>> upstreams_;
-  std::vector<std::unique_ptr<ShardRoute>> routes_;
+  std::vector<ShardRoute> routes_;
+  Reactor reactor_;
   Connections connections_;
   std::unordered_map<Session*, std::unique_ptr<Session>> sessions_;
   bool draining_ = false;

@@ -103,8 +103,8 @@ Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::Hea
   // From here on the head's views are not used: its bytes make room for the body.
   session_.client().consume(parsed.size);
 
-  exchange_.emplace(route->route, route->upstream->pools, request_);
-  Drive drive(session_, *this, *route->upstream, *exchange_);
+  exchange_.emplace(route->route, route->upstream.pools, request_);
+  Drive drive(session_, *this, route->upstream, *exchange_);
   co_return co_await drive.run();
 }
 

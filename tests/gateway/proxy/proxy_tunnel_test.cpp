@@ -293,6 +293,7 @@ TEST(ProxyTunnel, TheBreakerSeesSuccessAtThe101) {
   config.upstreams[0].endpoints.insert(config.upstreams[0].endpoints.begin(),
                                        "127.0.0.1:" + std::to_string(unused_port()));
   config.routes[0].retry.max_retries = 0;
+  config.client.requests_max = 0;  // it asks until the breaker lets it through
   auto& breaker = config.upstreams[0].breaker;
   breaker.consecutive_failures = 1;
   breaker.open_base = milliseconds{10};
