@@ -61,6 +61,7 @@ TEST(GatewayConfig, ReadsEverySetting) {
   const Loaded loaded = load(R"(
 name: front
 listen: ['[::1]:0', 'localhost:80']
+threads: 2
 cause_header: true
 sample_ok: 50
 response: {max_header: 1KiB, max_header_line: 2KiB, max_header_fields: 3}
@@ -106,6 +107,7 @@ routes:
   const GatewayConfig& config = loaded.config;
   EXPECT_EQ(config.name, "front");
   EXPECT_THAT(config.listen, ElementsAre("[::1]:0", "localhost:80"));
+  EXPECT_EQ(config.threads, 2);
   EXPECT_TRUE(config.cause_header);
   EXPECT_EQ(config.sample_ok, 50U);
   EXPECT_EQ(config.response_head.head_bytes, 1024U);
@@ -210,6 +212,7 @@ TEST(GatewayConfig, RefusesWhatCannotBeMeant) {
       {"routes=[{upstream: shop, name: a}, {upstream: shop, name: a, match: {path_prefix: /x}}]",
        "routes[1]: has the same name as routes[0]: a"},
       {"sample_ok=0", "sample_ok: must be at least 1, got 0"},
+      {"threads=0", "threads: must be from 1 to 64, got 0"},
       {"listen=[]", "listen: needs at least one address"},
       {"listen=[80]",
        "listen[0]: expected an address such as 127.0.0.1:8080 or [::1]:8080, got '80'"},
@@ -230,6 +233,15 @@ TEST(GatewayConfig, RefusesWhatCannotBeMeant) {
   };
   for (const auto& [assignment, text] : rows)
     EXPECT_EQ(problem_of(assignment), text) << assignment;
+}
+
+TEST(GatewayConfig, EachThreadNeedsAConnectionOfAPoolThatHasALimit) {
+  EXPECT_EQ(
+      load(kSmallest, {"threads=4", "upstreams.shop.pool.max_connections=3"}).problems,
+      "--set threads=4: threads: 4 share the 3 of shop's pool.max_connections, and each needs "
+      "at least one");
+  EXPECT_EQ(load(kSmallest, {"threads=4", "upstreams.shop.pool.max_connections=4"}).problems, "");
+  EXPECT_EQ(load(kSmallest, {"threads=4"}).problems, "");
 }
 
 TEST(GatewayConfig, IsReadOverABase) {
