@@ -194,6 +194,7 @@ void Stream::record(const RequestDone& request,
                     std::span<const AttemptDone> attempts,
                     std::uint64_t body_out) {
   Shard& shard = session_.shard();
+  shard.on_request_ended(request.cause);
   for (const AttemptDone& attempt : attempts)
     shard.sink().publish({shard.name(), attempt});
   shard.sink().publish({shard.name(), request});
