@@ -4,6 +4,7 @@
 #   make drill      plays the rolling upgrade incident; CAPTURE=some.pcapng takes its traffic
 #   make test       builds with warnings as errors and runs every test
 #   make bench      processor time per proxied request beside nginx and HAProxy
+#   make soak       ten minutes under load, faults and vanishing peers; SECONDS=60 for one
 #   make install    to PREFIX (default /usr/local), below DESTDIR
 #   make format     formats the C++ sources
 #
@@ -17,7 +18,7 @@ GATEDRILL := build/release/gatedrill
 
 need = $(if $(filter present,$(PACKAGES)),@true,@packages/install $(1))
 
-.PHONY: release drill test bench install format clean
+.PHONY: release drill test bench soak install format clean
 
 release:
 	$(call need,build)
@@ -44,6 +45,10 @@ test:
 bench: release
 	$(call need,bench)
 	@bench/run
+
+soak: release
+	$(call need,test)
+	@nice tests/soak/run --seconds $(or $(SECONDS),600)
 
 install: release
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"

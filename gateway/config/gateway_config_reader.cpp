@@ -225,9 +225,9 @@ void check_pools(YamlReader& reader, const GatewayConfig& config) {
   for (const UpstreamConfig& upstream : config.upstreams) {
     const int connections = upstream.pool.max_connections;
     if (connections == 0 || connections >= config.threads) continue;
-    reader.problem("threads: " + std::to_string(config.threads) + " share the " +
-                   std::to_string(connections) + " of upstream " + upstream.name +
-                   "'s pool.max_connections, and each needs one");
+    reader.problem_at("threads", std::to_string(config.threads) + " share the " +
+                                     std::to_string(connections) + " of " + upstream.name +
+                                     "'s pool.max_connections, and each needs at least one");
   }
 }
 

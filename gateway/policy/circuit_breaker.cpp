@@ -23,6 +23,11 @@ CircuitBreaker::CircuitBreaker(const Config& config) : config_(config) {
   assert(config.probes_max > 0 && config.successes_needed > 0);
 }
 
+TimePoint CircuitBreaker::latest(TimePoint now) {
+  latest_ = std::max(latest_, now);
+  return latest_;
+}
+
 std::int64_t CircuitBreaker::bucket_number(TimePoint now) const {
   return now.time_since_epoch() / (config_.window / kBuckets);
 }
@@ -61,6 +66,7 @@ void CircuitBreaker::advance(TimePoint now) {
 
 std::optional<CircuitBreaker::Permit> CircuitBreaker::try_acquire(TimePoint now) {
   if (!config_.enabled) return Permit{};
+  now = latest(now);
   advance(now);
   switch (state_) {
     case State::closed:
@@ -79,6 +85,7 @@ std::optional<CircuitBreaker::Permit> CircuitBreaker::try_acquire(TimePoint now)
 
 void CircuitBreaker::record(TimePoint now, Permit permit, bool success, Duration latency) {
   if (!config_.enabled) return;
+  now = latest(now);
   advance(now);
   if (permit.generation != generation_) return;
   if (permit.probe != 0) {
@@ -90,6 +97,7 @@ void CircuitBreaker::record(TimePoint now, Permit permit, bool success, Duration
 
 void CircuitBreaker::cancel(TimePoint now, Permit permit) {
   if (!config_.enabled) return;
+  now = latest(now);
   advance(now);
   if (permit.generation != generation_ || permit.probe == 0) return;
   // The probe is given back: another request may be one.

@@ -15,6 +15,8 @@
 // Exactly one `record` or `cancel` follows a permit. A permit carries the generation in which it
 // was given, so that a slow answer from before an opening does not count as a probe's. A probe's
 // lease ends by itself after probe_timeout and counts as a failure: half-open cannot wedge.
+//
+// A `now` before the latest seen counts as the latest: threads sample the time a little apart.
 #pragma once
 
 #include <array>
@@ -91,6 +93,7 @@ class CircuitBreaker {
     TimePoint until;
   };
 
+  TimePoint latest(TimePoint now);
   void change(TimePoint now, State to, std::string_view reason);
   void open(TimePoint now, std::string_view reason);
   void advance(TimePoint now);
@@ -102,6 +105,7 @@ class CircuitBreaker {
   static constexpr int kBuckets = 10;
 
   Config config_;
+  TimePoint latest_{};
   State state_ = State::closed;
   std::uint64_t generation_ = 1;
   std::array<Bucket, kBuckets> buckets_{};

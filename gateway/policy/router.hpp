@@ -16,9 +16,10 @@
 namespace gatedrill::gateway {
 
 // Gateway reference 2.6. `response` runs from the request's last byte to the answer's head, `idle`
-// between two reads of the answer's body, `total` from the request's head to the answer's head, all
-// attempts and back-offs included. `tunnel` is how long neither side of a tunnel (WebSocket,
-// CONNECT) may send anything; once one side has ended, `idle` is how long the other may.
+// between two reads of the answer's body, `total` from the request's last byte from the client (as
+// in Envoy) to the answer's head, all attempts and back-offs included. `tunnel` is how long neither
+// side of a tunnel (WebSocket, CONNECT) may send anything; once one side has ended, `idle` is how
+// long the other may.
 struct TimeoutConfig {
   Duration connect = std::chrono::seconds{1};
   Duration response = std::chrono::seconds{3};

@@ -112,6 +112,12 @@ void add_gateway_command(CLI::App& app, SamplingSinkFactory sinks, int& exit_sta
   command->add_option("-o,--out", options->out, "record what happens into this run.db");
   command->add_option("--set", options->assignments,
                       "change a setting, as in --set timeouts.response=2s");
+  command->add_option_function<std::string>(
+      "--threads",
+      [options](const std::string& threads) {
+        options->assignments.push_back("threads=" + threads);
+      },
+      "processors to use, in place of the file's threads");
   command->add_option("--which-route", options->which_route,
                       "explain where a request would go, as in 'GET /order/x', and exit");
   command->footer(

@@ -188,6 +188,7 @@ std::optional<Step> Drive::send_request() {
   }
   facts_.request_started = facts_.request_started || sent;
   if (!upload.replayable()) events_->on_body_not_replayable();
+  if (upload.received()) events_->on_request_received(now);
   if (upload.sent()) events_->on_request_sent(now);
   if (upload.received() || upload.pending()) {
     body_rate_.turn(now, false);

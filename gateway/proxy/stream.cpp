@@ -161,6 +161,7 @@ void Stream::prepare(const http::RequestHead& head,
   request_.facts.safe = http::is_safe(head.method);
   request_.facts.idempotent = http::is_idempotent(head.method);
   request_.facts.body_replayable = true;
+  request_.body_owed = verdict.framing.kind != http::BodyKind::none;
   head_only_ = head.method == "HEAD";
   connects_ = false;
   upgrade_ = {};

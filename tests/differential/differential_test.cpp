@@ -138,8 +138,8 @@ class Differential : public ::testing::Test {
       if (outcomes[index] == expected) continue;
       Row now = *row;
       now.outcomes[program] = outcomes[index];
-      ADD_FAILURE() << to_string(program) << " does something else than the table says.\nIt was\n  "
-                    << expected.client << "\n  " << expected.origin << "\nand the row now is\n"
+      ADD_FAILURE() << "The table says of " << to_string(program) << "\n  " << expected.client
+                    << "\n  " << expected.origin << "\nbut the row now is\n"
                     << row_text(now);
     }
   }

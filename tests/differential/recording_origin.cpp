@@ -1,5 +1,6 @@
 #include "tests/differential/recording_origin.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -41,6 +42,9 @@ std::vector<Message> RecordingOrigin::end() {
       peer->shut_down();
     changed_.wait(lock, all_closed);
   }
+  // Which of several was complete first is chance where one never is.
+  std::stable_partition(requests_.begin(), requests_.end(),
+                        [](const Message& request) { return request.complete; });
   return requests_;
 }
 

@@ -61,6 +61,7 @@ TEST(GatewayConfig, ReadsEverySetting) {
   const Loaded loaded = load(R"(
 name: front
 listen: ['[::1]:0', 'localhost:80']
+threads: 2
 cause_header: true
 sample_ok: 50
 response: {max_header: 1KiB, max_header_line: 2KiB, max_header_fields: 3}
@@ -108,6 +109,7 @@ routes:
   const GatewayConfig& config = loaded.config;
   EXPECT_EQ(config.name, "front");
   EXPECT_THAT(config.listen, ElementsAre("[::1]:0", "localhost:80"));
+  EXPECT_EQ(config.threads, 2);
   EXPECT_TRUE(config.cause_header);
   EXPECT_EQ(config.sample_ok, 50U);
   EXPECT_EQ(config.response_head.head_bytes, 1024U);
@@ -155,7 +157,8 @@ routes:
   EXPECT_EQ(buy.strip_prefix, "/buy");
   EXPECT_EQ(buy.timeouts, (TimeoutConfig{100ms, 5s, 6s, 7s, 2h})) << "connect is that of the top";
   EXPECT_THAT(buy.upgrade, ElementsAre("websocket", "my-protocol"));
-  EXPECT_EQ(buy.retry, (RetryConfig{2, true, false, true, true, {502, 503}, "Idempotency-Key", 1ms, 2ms}));
+  EXPECT_EQ(buy.retry,
+            (RetryConfig{2, true, false, true, true, {502, 503}, "Idempotency-Key", 1ms, 2ms}));
   EXPECT_EQ(buy.rate_limit, (TokenBucket::Config{30, 1min, 5}));
   EXPECT_THAT(buy.trailers, ElementsAre("X-Sum", "Server-Timing")) << "its own, not the top's too";
   EXPECT_THAT(config.routes[1].trailers, ElementsAre("grpc-status"));
@@ -214,6 +217,7 @@ TEST(GatewayConfig, RefusesWhatCannotBeMeant) {
       {"routes=[{upstream: shop, name: a}, {upstream: shop, name: a, match: {path_prefix: /x}}]",
        "routes[1]: has the same name as routes[0]: a"},
       {"sample_ok=0", "sample_ok: must be at least 1, got 0"},
+      {"threads=0", "threads: must be from 1 to 64, got 0"},
       {"listen=[]", "listen: needs at least one address"},
       {"listen=[80]",
        "listen[0]: expected an address such as 127.0.0.1:8080 or [::1]:8080, got '80'"},
@@ -236,6 +240,15 @@ TEST(GatewayConfig, RefusesWhatCannotBeMeant) {
     EXPECT_EQ(problem_of(assignment), text) << assignment;
 }
 
+TEST(GatewayConfig, EachThreadNeedsAConnectionOfAPoolThatHasALimit) {
+  EXPECT_EQ(
+      load(kSmallest, {"threads=4", "upstreams.shop.pool.max_connections=3"}).problems,
+      "--set threads=4: threads: 4 share the 3 of shop's pool.max_connections, and each needs "
+      "at least one");
+  EXPECT_EQ(load(kSmallest, {"threads=4", "upstreams.shop.pool.max_connections=4"}).problems, "");
+  EXPECT_EQ(load(kSmallest, {"threads=4"}).problems, "");
+}
+
 TEST(GatewayConfig, IsReadOverABase) {
   GatewayConfig config = load(kSmallest, {"upstreams.shop.max_requests=7"}).config;
   YamlDocument variant = YamlDocument::from_text(
@@ -256,12 +269,14 @@ TEST(Explanation, SaysWhatHoldsForARouteAndWhy) {
                        "upstreams.shop.health={path: /ready}", "routes[0].limits={rate: 100/s}"});
   ASSERT_EQ(loaded.problems, "");
   EXPECT_EQ(
-      explanation(loaded.config),
+      explanation(loaded.config, loaded.config.routes[0]),
       "route / to upstream shop\n"
       "  connect   1s\n"
       "  response  10s     total ends it first, after 5s\n"
       "  idle      15s     between two reads of the answer's body\n"
-      "  total     5s      to the answer's head, retries and back-off included\n"
+      "  tunnel    1h      that neither side sends anything, after a 101\n"
+      "  total     5s      from the request's end to the answer's head, retries and back-off "
+      "included\n"
       "  retry     once    on connect, stale_reuse; a stale connection is not counted\n"
       "  limit     100/s   at most 100 at once\n"
       "  breaker   opens   for 5s after 50% of at least 20 calls in 5s or 10 failures in a row\n"
@@ -274,16 +289,48 @@ TEST(Explanation, SaysWhatIsOff) {
   const Loaded loaded = load(
       kSmallest, {"upstreams.shop.breaker=off", "upstreams.shop.pool=off", "routes[0].retry=off"});
   ASSERT_EQ(loaded.problems, "");
-  EXPECT_EQ(explanation(loaded.config),
+  EXPECT_EQ(explanation(loaded.config, loaded.config.routes[0]),
             "route / to upstream shop\n"
             "  connect   1s\n"
             "  response  3s\n"
             "  idle      15s     between two reads of the answer's body\n"
-            "  total     5s      to the answer's head, retries and back-off included\n"
+            "  tunnel    1h      that neither side sends anything, after a 101\n"
+            "  tunnel    1h      that neither side sends anything, after a 101\n"
+            "  total     5s      from the request's end to the answer's head, retries and back-off "
+            "included\n"
             "  retry     off\n"
             "  breaker   off\n"
             "  health    off\n"
             "  pool      off     a new connection for every request\n");
+}
+
+TEST(Explanation, SaysWhatEachHopAcceptsSoThatTiersCanAgree) {
+  const Loaded loaded = load(kSmallest, {"name=edge", "client={max_header: 16KiB, max_body: 1MiB}",
+                                         "response={max_header_line: 4KiB}"});
+  ASSERT_EQ(loaded.problems, "");
+  EXPECT_THAT(
+      explanation(loaded.config),
+      ::testing::StartsWith(
+          "from clients: what the tiers in front may send\n"
+          "  head      16KiB   in 100 fields of at most 8KiB; beyond: 431 "
+          "request_header_too_large\n"
+          "  uri       8KiB    beyond: 414 uri_too_long\n"
+          "  body      1MiB    counted as it comes; beyond: 413 request_body_too_large\n"
+          "  head by   10s     from its first byte to its end; later: 408 client_header_timeout\n"
+          "  body by   15s     for each next piece, and at least 240B/s over 20s; slower: 408 "
+          "client_body_timeout\n"
+          "  answer by 15s     for each next piece to be taken, and at least 240B/s over 20s; "
+          "slower: closed\n"
+          "  keep-alive 1m      idle between requests; whoever keeps connections to us must drop "
+          "them earlier\n"
+          "\n"
+          "to upstreams: what the next tier must take, and may answer\n"
+          "  head      16KiB   and some 204 bytes of ours and its Host once more, in 6 fields; a "
+          "tier that takes less answers 431 or 400\n"
+          "  answer    32KiB   in 100 fields of at most 4KiB; beyond: 502 "
+          "response_header_too_large\n"
+          "\n"
+          "route / to upstream shop\n"));
 }
 
 }  // namespace

@@ -55,6 +55,18 @@ TEST(CircuitBreaker, NineteenFailuresKeepItClosedAndTheTwentiethOpensItAtThatCal
   EXPECT_EQ(changes[0].reason, "failure_rate");
 }
 
+TEST(CircuitBreaker, ATimeBeforeTheLatestCountsAsTheLatest) {
+  CircuitBreaker breaker(rate_only());
+  for (int i = 0; i < 19; ++i)
+    call(breaker, at(20s), false);
+  call(breaker, at(10s), false);  // a whole number of windows before
+  EXPECT_EQ(breaker.state(), State::open);
+  EXPECT_FALSE(breaker.try_acquire(at(15s)));
+  const auto changes = breaker.take_changes();
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].at, at(20s));
+}
+
 TEST(CircuitBreaker, ExactlyTheRateOpens) {
   CircuitBreaker breaker(rate_only());
   for (int i = 0; i < 19; ++i)

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "gateway/core/random.hpp"
+#include "gateway/policy/upstream.hpp"
 
 namespace gatedrill::gateway {
 namespace {
@@ -31,6 +32,25 @@ TEST(Pool, AnEmptyOneHasNothingToReuse) {
   EXPECT_EQ(lease.id, 7U);
   EXPECT_FALSE(lease.reused());
   EXPECT_EQ(pool.busy_count(), 1);
+}
+
+TEST(Pool, ShardsShareItsLimitsToTheLastConnection) {
+  Pool::Config config;
+  config.max_connections = 10;
+  config.max_idle = 7;
+  int connections = 0;
+  int idle = 0;
+  for (std::size_t index = 0; index < 4; ++index) {
+    const Pool::Config share = share_of(config, ShardPlace{index, 4});
+    EXPECT_GE(share.max_connections, 2);
+    connections += share.max_connections;
+    idle += share.max_idle;
+  }
+  EXPECT_EQ(connections, 10);
+  EXPECT_EQ(idle, 7);
+  EXPECT_EQ(share_of(config, ShardPlace{}), config);
+  config.max_connections = 0;  // no limit stays none
+  EXPECT_EQ(share_of(config, ShardPlace{3, 4}).max_connections, 0);
 }
 
 TEST(Pool, TheMostRecentlyUsedIsReusedFirst) {
