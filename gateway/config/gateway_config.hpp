@@ -50,6 +50,13 @@ struct AccessLogConfig {
   bool operator==(const AccessLogConfig&) const = default;
 };
 
+// Who may be reached by CONNECT: a tunnel to one of these targets ("host:port") and to nobody else.
+// Without any, CONNECT is answered with 405, and otherwise 403 for other targets.
+struct ConnectConfig {
+  std::vector<std::string> allow;
+  TimeoutConfig timeouts;
+};
+
 struct GatewayConfig {
   std::string name = "gateway";                          // in events and in Via
   std::vector<std::string> listen = {"127.0.0.1:8080"};  // "address:port"; port 0: any free one
@@ -58,6 +65,7 @@ struct GatewayConfig {
   std::vector<UpstreamConfig> upstreams;
   std::vector<RouteConfig> routes;  // each names one of the upstreams
   ClientConfig client;
+  ConnectConfig connect;
   http::h1::HeadLimits response_head;                    // beyond it: response_header_too_large
   std::uint32_t replay_buffer_bytes = 64 * 1024;         // a longer request body is not sent twice
   Duration resolve_interval = std::chrono::seconds{30};  // endpoints given by name

@@ -85,6 +85,17 @@ void read_access_log(YamlReader& reader, AccessLogConfig& config) {
   reader.optional("sample_ok", config.sample_ok, at_least(1U));
 }
 
+// Targets of CONNECT, each with its port.
+void read_targets(YamlReader& reader, std::vector<std::string>& targets) {
+  targets.clear();
+  reader.each_item([&](YamlReader& item) {
+    Address target;
+    read_yaml(item, target);
+    if (item.clean() && target.port == 0) item.problem("needs a port to connect to, got 0");
+    targets.push_back(to_text(target));
+  });
+}
+
 // `127.0.0.1:9001`, or {address: 127.0.0.1:9001, name: shop-1} for a name of its own in reports.
 void read_endpoint(YamlReader& reader, std::string& address_text, std::string& name) {
   Address address;
@@ -248,6 +259,11 @@ void read_yaml(YamlReader& reader, GatewayConfig& config) {
   reader.optional("timeouts", defaults.timeouts);
   reader.optional("retry", defaults.retry);
   reader.optional("trailers", [&](YamlReader& names) { read_trailers(names, defaults.trailers); });
+  config.connect.timeouts = defaults.timeouts;
+  reader.optional("connect", [&](YamlReader& connect) {
+    connect.required("allow",
+                     [&](YamlReader& allow) { read_targets(allow, config.connect.allow); });
+  });
   const auto upstreams = [&](YamlReader& all) { read_upstreams(all, config.upstreams); };
   if (config.upstreams.empty()) {
     reader.required("upstreams", upstreams);

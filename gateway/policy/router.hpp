@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gateway/core/names.hpp"
@@ -33,6 +34,7 @@ struct RouteConfig {
   struct Match {
     std::string host;  // without port; empty: any
     std::string path_prefix = "/";
+    std::string connect;  // the target of a CONNECT, "host:port": only that, and nothing else
 
     bool operator==(const Match&) const = default;
   };
@@ -60,6 +62,8 @@ class Router {
   // query.
   [[nodiscard]] std::optional<std::size_t> match(std::string_view host,
                                                  std::string_view path) const;
+  // The route for a CONNECT to that target; nothing: it is not allowed.
+  [[nodiscard]] std::optional<std::size_t> match_connect(std::string_view target) const;
 
  private:
   struct Entry {
@@ -69,6 +73,7 @@ class Router {
   };
 
   std::vector<Entry> entries_;  // best first
+  std::vector<std::pair<std::string, std::size_t>> connects_;
 };
 
 // The name by which reports know a route.

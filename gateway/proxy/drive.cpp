@@ -123,6 +123,11 @@ Task<Step> Drive::attempt(Send send) {
     }
     events_->on_connected(session_.now());
   }
+  if (stream_.connects()) {
+    stream_.write_connected();
+    tunnelled_ = true;
+    co_return events_->on_response_head(session_.now(), 200);
+  }
   stream_.upload().rewind(exchange_.attempt());
   co_return co_await converse();
 }

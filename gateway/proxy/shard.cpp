@@ -102,4 +102,9 @@ ShardRoute* Shard::match(std::string_view host, std::string_view path) {
   return index ? &routes_[*index] : nullptr;
 }
 
+ShardRoute* Shard::match_connect(std::string_view target) {
+  const auto index = router_.match_connect(target);
+  return index ? &routes_[*index] : nullptr;
+}
+
 }  // namespace gatedrill::gateway

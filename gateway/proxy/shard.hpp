@@ -98,6 +98,7 @@ class Shard {
   void publish_transitions(SharedUpstream& upstream);
 
   [[nodiscard]] ShardRoute* match(std::string_view host, std::string_view path);
+  [[nodiscard]] ShardRoute* match_connect(std::string_view target);
 
   [[nodiscard]] const GatewayConfig& config() const { return shared_.config(); }
 

@@ -60,6 +60,9 @@ Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::Hea
   const http::RequestOptions options = http::request_options(head);
   prepare(head, verdict, options);
   note_for_log(head, verdict.host);
+  if (head.method == "CONNECT" && !session_.shard().config().connect.allow.empty()) {
+    co_return co_await connect(head, verdict.framing, parsed.size);
+  }
   if (const auto refusal = judge(head, verdict, options)) {
     co_return refuse(session_.now(), *refusal);
   }
@@ -108,6 +111,35 @@ Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::Hea
   co_return co_await drive.run();
 }
 
+// What follows the head is the tunnel's, and no body.
+Task<StreamEnd> Stream::connect(const http::RequestHead& head,
+                                const http::Framing& framing,
+                                std::size_t head_size) {
+  if (framing.kind != http::BodyKind::none) {
+    const http::Refusal refusal{Cause::malformed_request, 400, "connect_with_body"};
+    co_return refuse(session_.now(), refusal);
+  }
+  ShardRoute* route = session_.shard().match_connect(head.target);
+  if (route == nullptr) {
+    const http::Refusal refusal{Cause::forbidden, 403, "connect_target"};
+    co_return refuse(session_.now(), refusal);
+  }
+  connects_ = true;
+  upload_.begin(framing, Upload::Limits{});
+  session_.client().consume(head_size);
+  exchange_.emplace(route->route, route->upstream.pools, request_);
+  Drive drive(session_, *this, route->upstream, *exchange_);
+  co_return co_await drive.run();
+}
+
+void Stream::write_connected() {
+  std::string& out = session_.to_client().bytes();
+  out.append("HTTP/1.1 200 OK\r\n");
+  append_field(out, "date", session_.shard().date(session_.now()));
+  append_field(out, "x-request-id", request_id_);
+  out.append("\r\n");
+}
+
 // What a sound head may still not ask for.
 std::optional<http::Refusal> Stream::judge(const http::RequestHead& head,
                                            const http::RequestVerdict& verdict,
@@ -131,6 +163,8 @@ void Stream::prepare(const http::RequestHead& head,
   request_.facts.body_replayable = true;
   request_.body_owed = verdict.framing.kind != http::BodyKind::none;
   head_only_ = head.method == "HEAD";
+  connects_ = false;
+  upgrade_ = {};
   client_version_ = head.version;
   const int requests_max = session_.shard().config().client.requests_max;
   keep_alive_ = options.keep_alive && !session_.shard().draining() &&

@@ -59,6 +59,12 @@ class Stream {
 
   void continue_sent() { expects_continue_ = false; }
 
+  // A CONNECT: the tunnel begins once the upstream is connected.
+  [[nodiscard]] bool connects() const { return connects_; }
+
+  // Writes the answer to a CONNECT into the session's outbox.
+  void write_connected();
+
   // The protocol that the upstream is asked to change to; empty: none.
   [[nodiscard]] std::string_view upgrade() const { return upgrade_; }
 
@@ -91,6 +97,9 @@ class Stream {
                const http::RequestOptions& options);
   void identify(const http::RequestHead& head, std::string_view request_id);
   StreamEnd refuse(TimePoint began, const http::Refusal& refusal);
+  Task<StreamEnd> connect(const http::RequestHead& head,
+                          const http::Framing& framing,
+                          std::size_t head_size);
   StreamEnd answer(Cause cause, int status, std::string_view fields = {});
   void record_refused(TimePoint began, Cause cause, int status);
   void note_for_log(const http::RequestHead& head, std::string_view host);
@@ -109,6 +118,7 @@ class Stream {
   bool keep_alive_ = true;
   bool expects_continue_ = false;
   int client_version_ = 11;
+  bool connects_ = false;
   std::string_view upgrade_;  // into the route's configuration
 };
 

@@ -72,6 +72,8 @@ client:
    max_header_line: 6KiB, max_header_fields: 7, max_uri: 8KiB, max_body: 9MB, max_connections: 10,
    max_connections_per_ip: 11, min_body_rate: 12B, min_read_rate: 13KiB, min_rate_grace: 14s,
    trusted_proxies: [10.0.0.1, '::1', 10.0.0.0/8], proxy_protocol: {from: ['fd00::/8']}}
+resolve_interval: 15s
+connect: {allow: ['db.internal:5432']}
 timeouts: {connect: 100ms, response: 1s, tunnel: 2h}
 trailers: [grpc-status]
 retry: {max_retries: 2}
@@ -128,6 +130,9 @@ routes:
   EXPECT_THAT(config.client.trusted_proxies, ElementsAre("10.0.0.1", "::1", "10.0.0.0/8"));
   EXPECT_THAT(config.client.proxy_protocol_from, ElementsAre("fd00::/8"));
   EXPECT_EQ(config.client.connections_per_ip_max, 11);
+  EXPECT_EQ(config.resolve_interval, Duration{15s});
+  EXPECT_THAT(config.connect.allow, ElementsAre("db.internal:5432"));
+  EXPECT_EQ(config.connect.timeouts, (TimeoutConfig{100ms, 1s, 15s, 5s, 2h}));
   EXPECT_EQ(config.client.body_rate, (MinimumRate::Config{12, 14s}));
   EXPECT_EQ(config.client.read_rate, (MinimumRate::Config{13'312, 14s}));
 
