@@ -3,7 +3,7 @@
 #   make            the release binary, build/release/gatedrill
 #   make drill      plays the rolling upgrade incident; CAPTURE=some.pcapng takes its traffic
 #   make test       builds with warnings as errors and runs every test
-#   make bench      processor time per proxied request beside nginx and HAProxy
+#   make bench      processor time, memory and latency beside nginx and HAProxy
 #   make install    to PREFIX (default /usr/local), below DESTDIR
 #   make format     formats the C++ sources
 #
@@ -36,7 +36,7 @@ drill: release
 	$(GATEDRILL) run $(DRILL) --out $(OUT) "$${settings[@]}"
 
 test:
-	$(call need,build drill)
+	$(call need,build drill test)
 	@cmake --preset dev
 	@cmake --build --preset dev -j $(JOBS)
 	@ctest --preset dev -j $(JOBS)

@@ -58,10 +58,11 @@ struct GatewayConfig {
   std::vector<UpstreamConfig> upstreams;
   std::vector<RouteConfig> routes;  // each names one of the upstreams
   ClientConfig client;
-  http::h1::HeadLimits response_head;             // beyond it: response_header_too_large
-  std::uint32_t replay_buffer_bytes = 64 * 1024;  // a longer request body is not sent twice
-  bool cause_header = false;                      // x-gatedrill-cause on answers of our own
-  bool proxy_status = false;                      // Proxy-Status (RFC 9209) on them
+  http::h1::HeadLimits response_head;                    // beyond it: response_header_too_large
+  std::uint32_t replay_buffer_bytes = 64 * 1024;         // a longer request body is not sent twice
+  Duration resolve_interval = std::chrono::seconds{30};  // endpoints given by name
+  bool cause_header = false;                             // x-gatedrill-cause on answers of our own
+  bool proxy_status = false;                             // Proxy-Status (RFC 9209) on them
   AccessLogConfig access_log;
   Duration drain_timeout = std::chrono::seconds{10};  // running requests may take that long to end
   // One ok request in so many keeps its rows in run.db, where they stand for all of them; others

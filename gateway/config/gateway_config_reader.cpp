@@ -4,6 +4,7 @@
 #include <map>
 
 #include "gateway/config/policy_config.hpp"
+#include "gateway/http/trailers.hpp"
 
 namespace gatedrill::gateway {
 namespace {
@@ -150,6 +151,18 @@ void read_upstreams(YamlReader& reader, std::vector<UpstreamConfig>& upstreams) 
   if (reader.clean() && upstreams.empty()) reader.problem("needs at least one upstream");
 }
 
+void read_trailers(YamlReader& reader, std::vector<std::string>& names) {
+  names.clear();
+  reader.each_item([&](YamlReader& item) {
+    std::string& name = names.emplace_back();
+    read_yaml(item, name);
+    if (item.clean() && !http::may_be_trailer(name)) {
+      item.problem("cannot pass behind a body: '" + name +
+                   "' frames, routes, authenticates or controls");
+    }
+  });
+}
+
 void read_match(YamlReader& reader, RouteConfig::Match& match) {
   reader.optional("host", match.host, [](const std::string& host) -> std::string {
     if (host.empty()) return "must not be empty; leave it out to match every host";
@@ -166,6 +179,7 @@ void read_route(YamlReader& reader, RouteConfig& route) {
   reader.optional("match", [&](YamlReader& match) { read_match(match, route.match); });
   reader.required("upstream", refers_to("upstream", route.upstream));
   reader.optional("strip_prefix", route.strip_prefix, starts_with_slash);
+  reader.optional("trailers", [&](YamlReader& names) { read_trailers(names, route.trailers); });
   reader.optional("timeouts", route.timeouts);
   reader.optional("retry", route.retry);
   reader.optional("limits", route.rate_limit);
@@ -222,6 +236,8 @@ void read_yaml(YamlReader& reader, GatewayConfig& config) {
   reader.optional("response",
                   [&](YamlReader& response) { read_head_limits(response, config.response_head); });
   reader.optional("replay_buffer", as_size(config.replay_buffer_bytes));
+  reader.optional("resolve_interval", config.resolve_interval,
+                  at_least(Duration{std::chrono::milliseconds{100}}));
   reader.optional("cause_header", config.cause_header);
   reader.optional("proxy_status", config.proxy_status);
   reader.optional("access_log", [&](YamlReader& log) { read_access_log(log, config.access_log); });
@@ -231,6 +247,7 @@ void read_yaml(YamlReader& reader, GatewayConfig& config) {
   RouteConfig defaults;
   reader.optional("timeouts", defaults.timeouts);
   reader.optional("retry", defaults.retry);
+  reader.optional("trailers", [&](YamlReader& names) { read_trailers(names, defaults.trailers); });
   const auto upstreams = [&](YamlReader& all) { read_upstreams(all, config.upstreams); };
   if (config.upstreams.empty()) {
     reader.required("upstreams", upstreams);

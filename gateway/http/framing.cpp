@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "gateway/http/h1/head_parser.hpp"
+
 namespace gatedrill::http {
 namespace {
-
-constexpr std::size_t kChunkLineBytesMax = 4096;
-constexpr std::uint64_t kTrailerBytesMax = std::uint64_t{16} * 1024;
 
 std::optional<std::uint64_t> parse_length(std::string_view text) {
   if (text.empty()) return std::nullopt;
@@ -25,25 +24,29 @@ struct FramingFields {
   std::optional<std::string_view> length;
   bool length_repeated = false;
   bool coding = false;
-  bool unknown_coding = false;  // every coding that is not chunked, also an empty one
+  bool bad_coding = false;
+  bool unknown_coding = false;
   bool chunked_last = false;
-  bool chunked_again = false;
+  bool after_chunked = false;  // something follows a "chunked"
 };
+
+// The name in: token *( OWS ";" OWS transfer-parameter ).
+std::string_view coding_name(std::string_view item) {
+  return trim(item.substr(0, item.find(';')));
+}
 
 void take_codings(std::string_view value, FramingFields& fields) {
   fields.coding = true;
   while (true) {
     const std::size_t comma = value.find(',');
-    std::string_view item = value.substr(0, comma);
-    while (!item.empty() && (item.front() == ' ' || item.front() == '\t'))
-      item.remove_prefix(1);
-    while (!item.empty() && (item.back() == ' ' || item.back() == '\t'))
-      item.remove_suffix(1);
+    const std::string_view item = trim(value.substr(0, comma));
+    if (fields.chunked_last) fields.after_chunked = true;
     if (equals_ignoring_case(item, "chunked")) {
-      fields.chunked_again = fields.chunked_again || fields.chunked_last;
       fields.chunked_last = true;
+    } else if (const std::string_view name = coding_name(item);
+               !is_token(name) || equals_ignoring_case(name, "chunked")) {
+      fields.bad_coding = true;
     } else {
-      if (fields.chunked_last) fields.chunked_again = true;
       fields.unknown_coding = true;
     }
     if (comma == std::string_view::npos) return;
@@ -72,7 +75,9 @@ FramingVerdict judge(const FramingFields& fields, int version, Framing without_f
       verdict.defect = FramingDefect::length_and_coding;
     } else if (version == 10) {
       verdict.defect = FramingDefect::coding_in_http10;
-    } else if (fields.chunked_again) {
+    } else if (fields.bad_coding) {
+      verdict.defect = FramingDefect::bad_coding;
+    } else if (fields.after_chunked) {
       verdict.defect = FramingDefect::chunked_not_last;
     } else if (fields.unknown_coding) {
       verdict.defect = FramingDefect::unknown_coding;
@@ -101,6 +106,53 @@ bool is_control(char c) {
   return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
 }
 
+// The front of `text` that is a token, a quoted string or white space is taken off; false if there
+// is none.
+bool take_token(std::string_view& text) {
+  std::size_t size = 0;
+  while (size < text.size() && is_token(text.substr(size, 1)))
+    ++size;
+  text.remove_prefix(size);
+  return size > 0;
+}
+
+bool take_quoted(std::string_view& text) {
+  if (!text.starts_with('"')) return false;
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    if (text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      text.remove_prefix(i + 1);
+      return true;
+    }
+  }
+  return false;
+}
+
+void take_space(std::string_view& text) {
+  while (text.starts_with(' ') || text.starts_with('\t'))
+    text.remove_prefix(1);
+}
+
+// chunk-ext = *( BWS ";" BWS name [ BWS "=" BWS value ] ), but without white space before the
+// first ";", which some readers take for a part of the size.
+bool are_extensions(std::string_view text) {
+  while (!text.empty()) {
+    if (!text.starts_with(';')) return false;
+    text.remove_prefix(1);
+    take_space(text);
+    if (!take_token(text)) return false;
+    take_space(text);
+    if (text.starts_with('=')) {
+      text.remove_prefix(1);
+      take_space(text);
+      if (!take_token(text) && !take_quoted(text)) return false;
+      take_space(text);
+    }
+  }
+  return true;
+}
+
 BodyReader::Step malformed() {
   BodyReader::Step step;
   step.malformed = true;
@@ -119,12 +171,14 @@ std::string_view to_string(FramingDefect defect) {
       return "repeated_content_length";
     case FramingDefect::length_and_coding:
       return "length_and_coding";
-    case FramingDefect::unknown_coding:
-      return "unknown_coding";
-    case FramingDefect::chunked_not_last:
-      return "chunked_not_last";
     case FramingDefect::coding_in_http10:
       return "coding_in_http10";
+    case FramingDefect::bad_coding:
+      return "bad_coding";
+    case FramingDefect::chunked_not_last:
+      return "chunked_not_last";
+    case FramingDefect::unknown_coding:
+      return "unknown_coding";
   }
   return "none";
 }
@@ -168,7 +222,7 @@ BodyReader::Step BodyReader::read(std::string_view bytes) {
       return {};
     case State::until_close:
       payload_bytes_ += bytes.size();
-      return {bytes.size(), bytes, false};
+      return {bytes.size(), bytes, {}, false};
     case State::counted:
     case State::chunk_data:
       return read_counted(bytes);
@@ -187,60 +241,86 @@ BodyReader::Step BodyReader::read_counted(std::string_view bytes) {
   remaining_ -= size;
   payload_bytes_ += size;
   if (remaining_ == 0) state_ = chunked_ ? State::chunk_end : State::done;
-  return {size, bytes.substr(0, size), false};
+  return {size, bytes.substr(0, size), {}, false};
 }
 
-// chunk-size [ chunk-ext ] CRLF. Extensions are skipped, but hold no control bytes; white space or
-// anything else directly after the size is refused (RFC 9112 7.1.1 has BWS only before ";", and
-// that only as an erratum).
-BodyReader::Step BodyReader::read_chunk_size(std::string_view bytes) {
+// A line of the chunked framing, without its end.
+struct BodyReader::Line {
+  std::string_view text;
+  std::size_t size = 0;  // with its end; 0: it is not here yet
+  bool bad = false;      // too long, or ended as no line is
+};
+
+BodyReader::Line BodyReader::next_line(std::string_view bytes) const {
   const std::size_t end = bytes.find('\n');
+  Line line;
   if (end == std::string_view::npos) {
-    return bytes.size() > kChunkLineBytesMax ? malformed() : Step{};
+    line.bad = bytes.size() > kLineBytesMax;
+    return line;
   }
   const bool bare_lf = end == 0 || bytes[end - 1] != '\r';
-  if ((bare_lf && !lenient_) || end > kChunkLineBytesMax) return malformed();
-  std::string_view line = bytes.substr(0, bare_lf ? end : end - 1);
-  if (std::any_of(line.begin(), line.end(), is_control)) return malformed();
-  while (lenient_ && (line.ends_with(' ') || line.ends_with('\t'))) line.remove_suffix(1);
+  line.text = bytes.substr(0, bare_lf ? end : end - 1);
+  line.size = end + 1;
+  line.bad = (bare_lf && !lenient_) || end > kLineBytesMax;
+  return line;
+}
+
+// chunk-size [ chunk-ext ] CRLF. Extensions are skipped.
+BodyReader::Step BodyReader::read_chunk_size(std::string_view bytes) {
+  const Line line = next_line(bytes);
+  if (line.bad) return malformed();
+  if (line.size == 0) return {};
+  if (std::any_of(line.text.begin(), line.text.end(), is_control)) return malformed();
+  std::string_view rest = line.text;
   std::uint64_t size = 0;
   std::size_t digits = 0;
-  while (digits < line.size() && hex_digit(line[digits]) >= 0) {
+  for (; digits < rest.size() && hex_digit(rest[digits]) >= 0; ++digits) {
     if (size >> 58U != 0) return malformed();
-    size = size * 16 + static_cast<std::uint64_t>(hex_digit(line[digits]));
-    ++digits;
+    size = size * 16 + static_cast<std::uint64_t>(hex_digit(rest[digits]));
   }
-  if (digits == 0 || (digits < line.size() && line[digits] != ';')) return malformed();
+  rest.remove_prefix(digits);
+  extension_bytes_ += rest.size();
+  if (lenient_) {
+    take_space(rest);
+    if (digits == 0 || (!rest.empty() && rest.front() != ';')) return malformed();
+  } else if (digits == 0 || digits > kSizeDigitsMax || extension_bytes_ > kExtensionBytesMax ||
+             !are_extensions(rest)) {
+    return malformed();
+  }
   remaining_ = size;
   state_ = size == 0 ? State::trailer : State::chunk_data;
-  return {end + 1, {}, false};
+  return {line.size, {}, {}, false};
 }
 
 BodyReader::Step BodyReader::read_chunk_end(std::string_view bytes) {
   if (bytes.empty()) return {};
   if (lenient_ && bytes[0] == '\n') {
     state_ = State::chunk_size;
-    return {1, {}, false};
+    return {1, {}, {}, false};
   }
   if (bytes[0] != '\r') return malformed();
   if (bytes.size() < 2) return {};
   if (bytes[1] != '\n') return malformed();
   state_ = State::chunk_size;
-  return {2, {}, false};
+  return {2, {}, {}, false};
 }
 
-// Trailer fields are dropped, line by line, up to the empty line.
+// Trailer fields, line by line, up to the empty line.
 BodyReader::Step BodyReader::read_trailer(std::string_view bytes) {
-  const std::size_t end = bytes.find('\n');
-  if (end == std::string_view::npos) {
-    return bytes.size() > kChunkLineBytesMax ? malformed() : Step{};
-  }
-  const bool bare_lf = end == 0 || bytes[end - 1] != '\r';
-  if ((bare_lf && !lenient_) || end > kChunkLineBytesMax) return malformed();
-  trailer_bytes_ += end + 1;
+  const Line line = next_line(bytes);
+  if (line.bad) return malformed();
+  if (line.size == 0) return {};
+  trailer_bytes_ += line.size;
   if (trailer_bytes_ > kTrailerBytesMax) return malformed();
-  if (end == (bare_lf ? 0U : 1U)) state_ = State::done;
-  return {end + 1, {}, false};
+  Step step{line.size, {}, {}, false};
+  if (line.text.empty()) {
+    state_ = State::done;
+    return step;
+  }
+  h1::Defects defects;
+  step.trailer = h1::parse_field_line(line.text, defects);
+  if (!lenient_ && (!defects.none() || ++trailer_fields_ > kTrailerFieldsMax)) return malformed();
+  return step;
 }
 
 bool BodyReader::finish_at_close() {

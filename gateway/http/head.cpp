@@ -11,19 +11,41 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
-    text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
-    text.remove_suffix(1);
-  return text;
+constexpr std::array<bool, 256> make_token_table() {
+  std::array<bool, 256> table{};
+  for (unsigned c = '0'; c <= '9'; ++c)
+    table[c] = true;
+  for (unsigned c = 'a'; c <= 'z'; ++c)
+    table[c] = true;
+  for (unsigned c = 'A'; c <= 'Z'; ++c)
+    table[c] = true;
+  for (const char c : std::string_view("!#$%&'*+-.^_`|~"))
+    table[static_cast<unsigned char>(c)] = true;
+  return table;
 }
+
+constexpr auto kToken = make_token_table();
 
 }  // namespace
 
 bool equals_ignoring_case(std::string_view a, std::string_view b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
                                             [](char x, char y) { return lower(x) == lower(y); });
+}
+
+bool is_token(std::string_view text) {
+  for (const char c : text) {
+    if (!kToken[static_cast<unsigned char>(c)]) return false;
+  }
+  return !text.empty();
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
+    text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
+    text.remove_suffix(1);
+  return text;
 }
 
 std::optional<std::string_view> find_field(const std::vector<Field>& fields,

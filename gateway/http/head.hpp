@@ -33,6 +33,12 @@ struct ResponseHead {
 // ASCII case-insensitive equality, as field names and coding names compare.
 [[nodiscard]] bool equals_ignoring_case(std::string_view a, std::string_view b);
 
+// Whether it is a token (RFC 9110 5.6.2), as methods, field names and codings are; not if empty.
+[[nodiscard]] bool is_token(std::string_view text);
+
+// Without spaces and tabs at its ends.
+[[nodiscard]] std::string_view trim(std::string_view text);
+
 // The value of the first field of that name.
 [[nodiscard]] std::optional<std::string_view> find_field(const std::vector<Field>& fields,
                                                          std::string_view name);

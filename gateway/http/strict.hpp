@@ -8,6 +8,7 @@
 #include "gateway/core/cause.hpp"
 #include "gateway/http/framing.hpp"
 #include "gateway/http/h1/head_parser.hpp"
+#include "gateway/http/options.hpp"
 
 namespace gatedrill::http {
 
@@ -23,7 +24,14 @@ struct RequestVerdict {
   std::string_view host;  // of the absolute-form target, or else of the Host field
 };
 
+// Of a head that is whole, too long or wrong already; the verdict on a wrong one is the same when
+// more of it has come.
 [[nodiscard]] RequestVerdict judge_request(const RequestHead& head, const h1::HeadResult& parsed);
+
+// What a sound head may still not ask for.
+[[nodiscard]] std::optional<Refusal> judge_options(const RequestHead& head,
+                                                   const RequestOptions& options,
+                                                   const Framing& framing);
 
 struct ResponseVerdict {
   std::string_view malformed;  // empty when the head is sound

@@ -17,7 +17,7 @@ std::string quoted(std::string_view text) {
 
 }  // namespace
 
-Result<tcp::endpoint> resolve(std::string_view host_and_port) {
+Result<HostAndPort> split_address(std::string_view host_and_port) {
   const std::size_t colon = host_and_port.rfind(':');
   if (colon == std::string_view::npos) {
     return usage_error("expected an address with a port such as 127.0.0.1:8080, got " +
@@ -31,13 +31,19 @@ Result<tcp::endpoint> resolve(std::string_view host_and_port) {
     return usage_error("expected a port from 0 to 65535 in " + quoted(host_and_port));
   }
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return HostAndPort{std::string(host), port};
+}
+
+Result<tcp::endpoint> resolve(std::string_view host_and_port) {
+  const Result<HostAndPort> parts = split_address(host_and_port);
+  if (!parts) return parts.error();
   boost::system::error_code failed;
-  const auto address = asio::ip::make_address(std::string(host), failed);
-  if (!failed) return tcp::endpoint(address, port);
+  const auto address = asio::ip::make_address(parts->host, failed);
+  if (!failed) return tcp::endpoint(address, parts->port);
 
   asio::io_context context;
   tcp::resolver resolver(context);
-  const auto found = resolver.resolve(std::string(host), std::to_string(port), failed);
+  const auto found = resolver.resolve(parts->host, std::to_string(parts->port), failed);
   if (failed || found.empty()) {
     return outside_error("cannot look up the host of " + quoted(host_and_port) + ": " +
                          failed.message());

@@ -1,6 +1,7 @@
 // Addresses as configurations write them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,13 @@
 #include "gateway/core/result.hpp"
 
 namespace gatedrill::gateway {
+
+struct HostAndPort {
+  std::string host;  // an IPv6 address without its brackets
+  std::uint16_t port = 0;
+};
+
+[[nodiscard]] Result<HostAndPort> split_address(std::string_view host_and_port);
 
 // "127.0.0.1:80", "[::1]:80", "localhost:80". Names are looked up, which blocks: at start only.
 [[nodiscard]] Result<boost::asio::ip::tcp::endpoint> resolve(std::string_view host_and_port);

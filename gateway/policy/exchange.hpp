@@ -122,7 +122,7 @@ class Exchange {
   // When the current attempt must be through a phase that begins now.
   [[nodiscard]] Deadline deadline(Phase phase, TimePoint now) const;
 
-  [[nodiscard]] Route& route() { return *route_; }
+  [[nodiscard]] const Route& route() const { return *route_; }
 
   [[nodiscard]] Upstream& upstream() { return *upstream_; }
 

@@ -22,6 +22,8 @@ std::string_view to_string(Pool::Eviction reason) {
       return "unsolicited";
     case Pool::Eviction::endpoint_down:
       return "endpoint_down";
+    case Pool::Eviction::endpoint_moved:
+      return "endpoint_moved";
   }
   return "idle";
 }
@@ -113,9 +115,9 @@ void Pool::lost(std::uint64_t id, Eviction reason) {
   idle_.erase(std::next(found).base());
 }
 
-void Pool::evict_all() {
+void Pool::evict_all(Eviction reason) {
   for (const Idle& idle : idle_)
-    evicted_.push_back({idle.lease, Eviction::endpoint_down});
+    evicted_.push_back({idle.lease, reason});
   idle_.clear();
 }
 

@@ -49,13 +49,14 @@ class Pool {
   };
 
   enum class Eviction {
-    idle,           // idle_timeout, or below the upstream's own
-    age,            // max_age
-    requests,       // max_requests
-    surplus,        // max_idle, or room for a new one
-    peer_closed,    // the upstream closed it
-    unsolicited,    // the upstream sent what nobody had asked for
-    endpoint_down,  // by its health
+    idle,            // idle_timeout, or below the upstream's own
+    age,             // max_age
+    requests,        // max_requests
+    surplus,         // max_idle, or room for a new one
+    peer_closed,     // the upstream closed it
+    unsolicited,     // the upstream sent what nobody had asked for
+    endpoint_down,   // by its health
+    endpoint_moved,  // its name stands for another address
   };
 
   struct Evicted {
@@ -94,7 +95,7 @@ class Pool {
   // The peer closed an idle connection or sent something on it (no effect if it is not idle).
   void lost(std::uint64_t id, Eviction reason);
   // The endpoint is down: nothing idle is worth keeping.
-  void evict_all();
+  void evict_all(Eviction reason = Eviction::endpoint_down);
 
   // Moves what is too old to the evicted ones.
   void expire(TimePoint now);

@@ -39,7 +39,8 @@ struct RouteConfig {
   std::string name;  // empty: host and prefix
   Match match;
   std::string upstream;
-  std::string strip_prefix;  // taken off the path before it is sent on
+  std::string strip_prefix;           // taken off the path before it is sent on
+  std::vector<std::string> trailers;  // fields that pass behind a chunked body; others are dropped
   TimeoutConfig timeouts;
   RetryConfig retry;
   TokenBucket::Config rate_limit;

@@ -14,8 +14,9 @@ inline void append_chunk(std::string& out, std::string_view payload) {
   out.append(payload).append("\r\n");
 }
 
-inline void append_last_chunk(std::string& out) {
-  out.append("0\r\n\r\n");
+// `trailers` are whole lines.
+inline void append_last_chunk(std::string& out, std::string_view trailers = {}) {
+  out.append("0\r\n").append(trailers).append("\r\n");
 }
 
 }  // namespace gatedrill::gateway

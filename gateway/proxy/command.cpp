@@ -74,6 +74,10 @@ Result<void> serve(const GatewayConfig& config,
                 << " counts every request and keeps the rows of one ok request in "
                 << config.sample_ok << " (sample_ok: 1 keeps all)\n";
     }
+    for (const std::string& name : server.unknown_names()) {
+      std::cerr << "gatedrill gateway: cannot look up " << name
+                << "; its requests are answered with 502 dns_failure until it can be\n";
+    }
     for (const std::string& address : server.addresses()) {
       std::cerr << "gatedrill gateway: listening on " << address << "\n";
     }

@@ -7,6 +7,7 @@
 
 #include "gateway/http/h1/head_parser.hpp"
 #include "gateway/http/head_writer.hpp"
+#include "gateway/http/trailers.hpp"
 #include "gateway/http/upgrade.hpp"
 #include "gateway/net/network_error.hpp"
 #include "gateway/proxy/chunk.hpp"
@@ -107,7 +108,9 @@ Task<Step> Drive::attempt(Send send) {
     assert(connection_ && !connection_->ended());
   } else {
     connection_ = connections.open(send.connection.id, session_);
-    connection_->connect(upstream_.shared.addresses[endpoint_]);
+    const auto address = upstream_.shared.addresses->at(endpoint_);
+    if (!address) co_return fail(Cause::dns_failure);
+    connection_->connect(*address);
     const Deadline by = exchange_.deadline(Phase::connect, session_.now());
     while (connection_->connecting()) {
       if (auto step = client_trouble()) co_return *step;
@@ -137,7 +140,8 @@ Task<Step> Drive::converse() {
   for (;;) {
     if (auto step = send_request()) co_return *step;
     if (auto step = read_answer_head()) co_return *step;
-    if (connection_->ended()) {
+    const bool held_back = session_.to_client().pending() >= kAnswerPendingMax;
+    if (connection_->ended() && !held_back) {
       const bool unsent = connection_->write_error() && !facts_.response_started;
       co_return fail(unsent ? cause_of(connection_->write_error(), Operation::write)
                             : cause_of(connection_->read_error(), Operation::read));
@@ -150,6 +154,7 @@ Task<Step> Drive::converse() {
       co_return fail(deadline_.cause);
     }
     session_.to_client().flush(session_.client());
+    if (!session_.to_client().empty()) session_.client().await_writable();
     connection_->start_read(session_.shard().config().response_head.head_bytes);
     if (stream_.upload().pending() && !connection_->write_error()) connection_->await_writable();
     session_.client().start_read();
@@ -206,9 +211,11 @@ std::optional<Step> Drive::read_answer_head() {
   const http::h1::HeadLimits& limits = session_.shard().config().response_head;
   for (;;) {
     const std::string_view input = connection_->input();
-    if (input.empty()) return std::nullopt;
+    // Interim answers are many, perhaps, and the client slow.
+    if (input.empty() || session_.to_client().pending() >= kAnswerPendingMax) return std::nullopt;
     facts_.response_started = true;
     const http::h1::HeadResult parsed = http::h1::parse_response_head(input, limits, head);
+    if (!parsed.defects.none()) return fail(Cause::malformed_response);
     if (parsed.state == http::h1::HeadState::incomplete) return std::nullopt;
     if (parsed.state != http::h1::HeadState::complete) {
       return fail(Cause::response_header_too_large);
@@ -255,6 +262,9 @@ void Drive::begin_answer(const http::ResponseVerdict& verdict) {
 
   http::ResponseRewrite rewrite;
   rewrite.framing = verdict.framing;
+  rewrite.via = session_.shard().via();
+  rewrite.trailers = exchange_.route().config.trailers;
+  trailers_.clear();
   rewrite.bodiless = stream_.head_only() || head.status == 204 || head.status == 304;
   const bool counted = verdict.framing.kind == http::BodyKind::none ||
                        verdict.framing.kind == http::BodyKind::length;
@@ -297,9 +307,10 @@ bool Drive::move_answer() {
         out.bytes().append(step.payload);
       }
     }
+    http::append_trailer(trailers_, step.trailer, exchange_.route().config.trailers);
     connection_->consume(step.consumed);
     moved = true;
-    if (reader_.done() && chunk_out_) append_last_chunk(out.bytes());
+    if (reader_.done() && chunk_out_) append_last_chunk(out.bytes(), trailers_);
   }
   return moved;
 }
@@ -374,39 +385,26 @@ Task<Step> Drive::forward() {
   }
 }
 
-// Until both sides have ended, one is lost or neither has sent anything for too long. The total
-// timeout ended with the 101, and neither connection is of use afterwards.
+// The total timeout ended with the 101, and neither connection is of use afterwards.
 Task<Step> Drive::tunnel() {
   stream_.no_keep_alive();
-  const TimeoutConfig& timeouts = events_->route().config.timeouts;
-  Outbox& out = session_.to_client();
-  Tunnel tunnel(session_.client(), *connection_);
-  TimePoint moved_at = session_.now();
-  for (;;) {
-    const TimePoint now = session_.now();
-    if (session_.stopping()) co_return events_->on_request_failed(now, Cause::draining);
-    out.flush(session_.client());
-    if (out.empty() && tunnel.move()) moved_at = now;
-    switch (tunnel.state()) {
-      case Tunnel::State::open:
-        break;
-      case Tunnel::State::closed:
-        co_return events_->on_response_end(now, Cause::ok, false);
-      case Tunnel::State::client_lost:
-        co_return events_->on_client_gone(now);
-      case Tunnel::State::upstream_lost:
-        reset_client_ = true;
-        co_return events_->on_response_end(now, Cause::body_truncated, false);
-    }
-    const Duration patience =
-        tunnel.half_closed() ? std::min(timeouts.idle, timeouts.tunnel) : timeouts.tunnel;
-    if (now >= moved_at + patience) {
+  const TunnelEnd end =
+      co_await run_tunnel(session_, *connection_, exchange_.route().config.timeouts);
+  const TimePoint now = session_.now();
+  reset_client_ = end == TunnelEnd::upstream_lost;
+  switch (end) {
+    case TunnelEnd::closed:
+      co_return events_->on_response_end(now, Cause::ok, false);
+    case TunnelEnd::client_lost:
+      co_return events_->on_client_gone(now);
+    case TunnelEnd::upstream_lost:
+      co_return events_->on_response_end(now, Cause::body_truncated, false);
+    case TunnelEnd::idle:
       co_return events_->on_response_end(now, Cause::body_idle_timeout, false);
-    }
-    if (!out.empty()) session_.client().await_writable();
-    tunnel.await_more();
-    co_await session_.event(moved_at + patience);
+    case TunnelEnd::stopped:
+      break;
   }
+  co_return events_->on_request_failed(now, Cause::draining);
 }
 
 Task<Step> Drive::pause(TimePoint until) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "gateway/http/framing.hpp"
 #include "gateway/http/strict.hpp"
@@ -67,6 +68,7 @@ class Drive {
 
   // The answer.
   http::BodyReader reader_;
+  std::string trailers_;  // lines to go behind its last chunk
   bool chunk_out_ = false;
   bool answer_reusable_ = false;
   bool until_close_out_ = false;

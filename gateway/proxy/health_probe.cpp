@@ -53,10 +53,8 @@ struct HealthProbe::State : std::enable_shared_from_this<State> {
         timer(its_shard.context()),
         client(its_shard.context(), its_shard.clock()),
         timeout(its_upstream.upstream.config().health.timeout) {
-    const TcpEndpoint& address = upstream.addresses[endpoint];
-    peer = HttpPeer{address.address().to_string(), address.port()};
     head = "GET " + upstream.upstream.config().health.path +
-           " HTTP/1.1\r\nhost: " + to_text(address) +
+           " HTTP/1.1\r\nhost: " + upstream.upstream.config().endpoints[endpoint] +
            "\r\nuser-agent: gatedrill-health\r\nconnection: close\r\n\r\n";
   }
 
@@ -75,8 +73,14 @@ struct HealthProbe::State : std::enable_shared_from_this<State> {
     self->probed->on_probe_started(self->endpoint);
     const TimePoint deadline = began + self->timeout;
     Verdict verdict;
-    const ClientConnect connected = co_await self->client.connect(self->peer, deadline);
-    if (self->stopped) co_return;
+    ClientConnect connected;
+    if (const auto address = self->upstream.addresses->at(self->endpoint)) {
+      HttpPeer peer{address->address().to_string(), address->port()};
+      connected = co_await self->client.connect(std::move(peer), deadline);
+      if (self->stopped) co_return;
+    } else {
+      connected.error = ClientError::dns_failure;
+    }
     if (connected.error != ClientError::none) {
       verdict = failed(connected.error);
     } else {
@@ -115,7 +119,6 @@ struct HealthProbe::State : std::enable_shared_from_this<State> {
   asio::steady_timer timer;
   HttpClient client;
   Duration timeout;
-  HttpPeer peer;
   std::string head;
   bool stopped = false;  // the shard may be gone
 };

@@ -9,6 +9,7 @@
 #include "gateway/net/address.hpp"
 #include "gateway/net/deadline.hpp"
 #include "gateway/net/listener.hpp"
+#include "gateway/net/name_watch.hpp"
 #include "gateway/proxy/access_log.hpp"
 #include "gateway/proxy/health_probe.hpp"
 #include "gateway/proxy/worker.hpp"
@@ -56,7 +57,8 @@ class GatewayServer::State final : public DeadlineOwner {
   }
 
   Result<void> start() {
-    if (auto resolved = shared_.resolve_addresses(); !resolved) return resolved;
+    if (auto read = shared_.read_addresses(); !read) return read;
+    watch_names();
     if (const std::string& path = shared_.config().access_log.path; !path.empty()) {
       auto opened = AccessLog::open(path);
       if (!opened) return opened.error();
@@ -72,6 +74,10 @@ class GatewayServer::State final : public DeadlineOwner {
     start_probes();
     return {};
   }
+
+  void look_up_with(NameLookup look_up) { look_up_ = std::move(look_up); }
+
+  [[nodiscard]] const std::vector<std::string>& unknown_names() const { return unknown_names_; }
 
   void drain(std::function<void()> done) {
     on_drained_ = std::move(done);
@@ -116,6 +122,15 @@ class GatewayServer::State final : public DeadlineOwner {
       worker->call([&] { task(*worker); });
   }
 
+  void watch_names() {
+    NameWatch::Watched watched;
+    for (const auto& each : shared_.upstreams())
+      watched.push_back(each->addresses);
+    names_ = std::make_unique<NameWatch>(std::move(watched), look_up_);
+    unknown_names_ = names_->look_up_all();
+    names_->start(shared_.config().resolve_interval);
+  }
+
   Result<void> listen(const std::string& text) {
     auto address = resolve(text);
     if (!address) return address.error();
@@ -140,7 +155,7 @@ class GatewayServer::State final : public DeadlineOwner {
     for (std::size_t upstream = 0; upstream < shared_.upstreams().size(); ++upstream) {
       SharedUpstream& probed = *shared_.upstreams()[upstream];
       if (!probed.upstream.config().health.enabled) continue;
-      for (std::size_t endpoint = 0; endpoint < probed.addresses.size(); ++endpoint) {
+      for (std::size_t endpoint = 0; endpoint < probed.addresses->size(); ++endpoint) {
         const auto on_down = [this, upstream, endpoint] {
           for (const auto& worker : workers_)
             worker->post([&each = *worker, upstream, endpoint] { each.evict(upstream, endpoint); });
@@ -181,6 +196,9 @@ class GatewayServer::State final : public DeadlineOwner {
   std::vector<std::string> addresses_;
   std::uint16_t port_ = 0;
   std::function<void()> on_drained_;
+  NameLookup look_up_ = system_lookup;
+  std::unique_ptr<NameWatch> names_;
+  std::vector<std::string> unknown_names_;
 };
 
 GatewayServer::GatewayServer(const GatewayConfig& config,
@@ -193,6 +211,14 @@ GatewayServer::~GatewayServer() = default;
 
 Result<void> GatewayServer::start() {
   return state_->start();
+}
+
+void GatewayServer::look_up_with(NameLookup look_up) {
+  state_->look_up_with(std::move(look_up));
+}
+
+const std::vector<std::string>& GatewayServer::unknown_names() const {
+  return state_->unknown_names();
 }
 
 const std::vector<std::string>& GatewayServer::addresses() const {

@@ -40,8 +40,16 @@ class GatewayServer {
   GatewayServer& operator=(const GatewayServer&) = delete;
 
   // Binds, listens and begins to serve as soon as the context runs. Call it before that or on the
-  // context's thread. Errors: a port in use, a name that cannot be looked up.
+  // context's thread. Errors: a port in use, a listening address that cannot be looked up.
   Result<void> start();
+
+  // Before start: the addresses of a name (none: it cannot be looked up), if not as the system
+  // looks names up. May block; called on a thread of its own once the gateway runs.
+  void look_up_with(std::function<std::vector<std::string>(const std::string& name)> look_up);
+
+  // After start: names of endpoints that could not be looked up. Requests for them end in
+  // dns_failure until they can be.
+  [[nodiscard]] const std::vector<std::string>& unknown_names() const;
 
   // Valid after start: where it listens, in the order of config.listen, with the real ports.
   [[nodiscard]] const std::vector<std::string>& addresses() const;

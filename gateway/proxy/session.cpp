@@ -161,7 +161,10 @@ Task<Session::HeadRead> Session::read_head() {
          input.size() - parsed_bytes > limits.head.line_bytes || parsed_bytes == 0)) {
       parsed_ = http::h1::parse_request_head(input, limits.head, head_);
       parsed_bytes = input.size();
-      if (parsed_.state != http::h1::HeadState::incomplete) co_return HeadRead::complete;
+      // What is wrong already will not be put right by the rest.
+      if (parsed_.state != http::h1::HeadState::incomplete || !parsed_.defects.none()) {
+        co_return HeadRead::complete;
+      }
     }
     to_client_.flush(*client_);
     if (client_->ended() || client_->write_error() || stopping_) co_return HeadRead::ended;

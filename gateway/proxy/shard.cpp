@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "gateway/http/head_writer.hpp"
 #include "gateway/proxy/session.hpp"
 
 namespace gatedrill::gateway {
@@ -27,6 +28,7 @@ Shard::Shard(Shared& shared,
       clock_(clock),
       sink_(sink),
       name_(intern(shared.config().name)),
+      via_(http::via_name(shared.config().name)),
       request_ids_(id_seed(shared.config().name, index, clock)),
       router_(shared.config().routes),
       next_connection_id_(1 + index),

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <boost/asio.hpp>
@@ -29,10 +30,19 @@ class Session;
 // One upstream as this shard sees it: what all shards share, and its own connections.
 struct ShardUpstream {
   ShardUpstream(SharedUpstream& its_shared, std::uint64_t& next_id, ShardPlace place)
-      : shared(its_shared), pools(its_shared.upstream.config(), next_id, place) {}
+      : shared(its_shared),
+        pools(its_shared.upstream.config(), next_id, place),
+        moves_seen(its_shared.upstream.config().endpoints.size()) {}
+
+  // The endpoint has another address since the last call: connections to the old one go.
+  [[nodiscard]] bool moved(std::size_t endpoint) {
+    const std::uint32_t moves = shared.addresses->moves(endpoint);
+    return moves != std::exchange(moves_seen[endpoint], moves);
+  }
 
   SharedUpstream& shared;
   UpstreamPools pools;
+  std::vector<std::uint32_t> moves_seen;
 };
 
 struct ShardRoute {
@@ -84,6 +94,9 @@ class Shard {
 
   [[nodiscard]] NameId name() const { return name_; }
 
+  // The name in Via fields.
+  [[nodiscard]] const std::string& via() const { return via_; }
+
   [[nodiscard]] Connections& connections() { return connections_; }
 
   // Null: there is none.
@@ -126,6 +139,7 @@ class Shard {
   const SteadyClock& clock_;
   EventSink& sink_;
   NameId name_;
+  std::string via_;
   RequestIds request_ids_;
   http::DateText date_;
   Router router_;

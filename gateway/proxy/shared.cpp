@@ -25,7 +25,7 @@ Shared::Shared(const GatewayConfig& config)
   }
 }
 
-Result<void> Shared::resolve_addresses() {
+Result<void> Shared::read_addresses() {
   auto trusted = AddressSet::parse(config_.client.trusted_proxies);
   if (!trusted) return trusted.error();
   trusted_proxies_ = *trusted;
@@ -34,14 +34,8 @@ Result<void> Shared::resolve_addresses() {
   proxy_header_from_ = *proxied;
   for (const auto& each : upstreams_) {
     const UpstreamConfig& config = each->upstream.config();
-    each->addresses.clear();
-    for (const std::string& endpoint : config.endpoints) {
-      auto address = resolve(endpoint);
-      if (!address) {
-        return Error{address.error().code,
-                     "upstream " + config.name + ": " + address.error().message};
-      }
-      each->addresses.push_back(*address);
+    if (auto read = each->addresses->configure(config.endpoints); !read) {
+      return Error{read.error().code, "upstream " + config.name + ": " + read.error().message};
     }
   }
   return {};

@@ -13,6 +13,7 @@
 #include "gateway/config/gateway_config.hpp"
 #include "gateway/net/address.hpp"
 #include "gateway/net/connection.hpp"
+#include "gateway/net/endpoint_addresses.hpp"
 #include "gateway/policy/exchange.hpp"
 #include "gateway/policy/upstream.hpp"
 #include "gateway/proxy/client_connections.hpp"
@@ -26,7 +27,8 @@ struct SharedUpstream {
 
   Upstream upstream;  // only through the gate, but for what never changes
   Gate gate;
-  std::vector<TcpEndpoint> addresses;  // of its endpoints
+  // Of its endpoints; shared with who watches their names.
+  std::shared_ptr<EndpointAddresses> addresses = std::make_shared<EndpointAddresses>();
 };
 
 struct SharedRoute {
@@ -39,8 +41,9 @@ class Shared {
   // Every route's upstream must exist.
   explicit Shared(const GatewayConfig& config);
 
-  // Looks up the endpoints' addresses and the trusted proxies. Before any shard runs.
-  Result<void> resolve_addresses();
+  // Reads the addresses of endpoints and proxies; names are yet to be looked up. Before any shard
+  // runs.
+  Result<void> read_addresses();
 
   [[nodiscard]] const GatewayConfig& config() const { return config_; }
 

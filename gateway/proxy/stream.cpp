@@ -14,9 +14,8 @@
 namespace gatedrill::gateway {
 namespace {
 
-http::Refusal malformed(std::string_view reason, int status = 400) {
-  return http::Refusal{Cause::malformed_request, status, reason};
-}
+// What we let pass, told to who asks us and not the upstream.
+constexpr std::string_view kAllow = "allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
 
 // A string of RFC 8941: what it cannot hold is left out.
 void append_string_item(std::string& out, std::string_view text) {
@@ -65,12 +64,20 @@ Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::Hea
     co_return refuse(session_.now(), *refusal);
   }
 
+  if (options.max_forwards == 0U) {
+    const bool options_asked = head.method == "OPTIONS";
+    upload_.begin(verdict.framing, Upload::Limits{});
+    session_.client().consume(parsed.size);
+    co_return options_asked ? answer(Cause::ok, 200, kAllow)
+                            : answer(Cause::malformed_request, 405, kAllow);
+  }
+
   const std::string_view path = head.target == "*" ? "/" : http::path_of(head.target);
   ShardRoute* route = session_.shard().match(verdict.host, path);
   if (route == nullptr) {
     upload_.begin(verdict.framing, Upload::Limits{});
     session_.client().consume(parsed.size);
-    co_return no_route();
+    co_return answer(Cause::no_route, local_status(Cause::no_route));
   }
   const RouteConfig& config = route->route.config;
   const std::string& key = config.retry.idempotency_key_header;
@@ -80,15 +87,17 @@ Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::Hea
   http::RequestRewrite rewrite;
   rewrite.framing = verdict.framing;
   rewrite.host = verdict.host;
-  rewrite.via = session_.shard().config().name;
+  rewrite.via = session_.shard().via();
   rewrite.client = session_.client_address();
   rewrite.trusts_forwarded = session_.client_trusted();
   rewrite.strip_prefix = config.strip_prefix;
   rewrite.request_id = request_id_;
   rewrite.upgrade = upgrade_ = http::requested_upgrade(head, verdict.framing, config.upgrade);
+  rewrite.trailers = config.trailers;
   Upload::Limits limits;
   limits.body_bytes_max = session_.shard().config().client.body_bytes_max;
   limits.replay_bytes_max = session_.shard().config().replay_buffer_bytes;
+  limits.trailers = config.trailers;
   std::string& out = upload_.begin(verdict.framing, limits);
   upload_.head_written(http::write_request_head(head, options, rewrite, out));
   // From here on the head's views are not used: its bytes make room for the body.
@@ -103,9 +112,7 @@ Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::Hea
 std::optional<http::Refusal> Stream::judge(const http::RequestHead& head,
                                            const http::RequestVerdict& verdict,
                                            const http::RequestOptions& options) const {
-  if (head.method == "CONNECT") return malformed("connect", 405);
-  if (!options.protected_option.empty()) return malformed("protected_connection_option");
-  if (!options.refused_expectation.empty()) return malformed("unknown_expectation", 417);
+  if (auto refusal = http::judge_options(head, options, verdict.framing)) return refusal;
   const std::uint64_t limit = session_.shard().config().client.body_bytes_max;
   if (limit > 0 && verdict.framing.length > limit) {
     return http::Refusal{Cause::request_body_too_large, 413, "content_length"};
@@ -157,12 +164,13 @@ StreamEnd Stream::refuse(TimePoint began, const http::Refusal& refusal) {
   return StreamEnd::linger;
 }
 
-StreamEnd Stream::no_route() {
+// An answer of our own to a sound request; its body is read over if it is here already.
+StreamEnd Stream::answer(Cause cause, int status, std::string_view fields) {
   while (upload_.discard(session_.client()) == Upload::Taken::something) {
   }
   if (!upload_.received()) keep_alive_ = false;
-  write_reply({Cause::no_route, local_status(Cause::no_route)});
-  record_refused(session_.now(), Cause::no_route, local_status(Cause::no_route));
+  write_reply({cause, status, Duration{0}, {}, fields});
+  record_refused(session_.now(), cause, status);
   if (!upload_.received()) return StreamEnd::linger;
   return keep_alive_ ? StreamEnd::keep : StreamEnd::close;
 }
@@ -229,6 +237,7 @@ void Stream::write_reply(const Reply& reply) {
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(reply.retry_after);
     append_field(out, "retry-after", number(seconds.count()));
   }
+  out.append(reply.fields);
   const GatewayConfig& config = session_.shard().config();
   if (config.cause_header) append_field(out, "x-gatedrill-cause", name);
   if (config.proxy_status) append_proxy_status(out, config.name, reply);

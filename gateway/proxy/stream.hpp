@@ -67,7 +67,8 @@ class Stream {
     Cause cause = Cause::internal;
     int status = 500;
     Duration retry_after{0};
-    NameId next_hop{};  // the endpoint of the last attempt, for Proxy-Status
+    NameId next_hop{};          // the endpoint of the last attempt, for Proxy-Status
+    std::string_view fields{};  // whole lines of its head
   };
 
   // Writes it into the session's outbox.
@@ -90,7 +91,7 @@ class Stream {
                const http::RequestOptions& options);
   void identify(const http::RequestHead& head, std::string_view request_id);
   StreamEnd refuse(TimePoint began, const http::Refusal& refusal);
-  StreamEnd no_route();
+  StreamEnd answer(Cause cause, int status, std::string_view fields = {});
   void record_refused(TimePoint began, Cause cause, int status);
   void note_for_log(const http::RequestHead& head, std::string_view host);
 

@@ -4,9 +4,26 @@
 // the faster side back. An end of file passes on; the other direction goes on.
 #pragma once
 
+#include <optional>
+
 #include "gateway/net/connection.hpp"
+#include "gateway/net/task.hpp"
+#include "gateway/policy/router.hpp"
 
 namespace gatedrill::gateway {
+
+class Session;
+
+enum class TunnelEnd {
+  closed,         // both sides have ended in good order
+  client_lost,    // a reset, or nothing can be written any more
+  upstream_lost,  // the same
+  idle,           // neither side has sent anything for too long
+  stopped,        // the session is to end
+};
+
+// Runs until the end, once what waits for the client has been written.
+Task<TunnelEnd> run_tunnel(Session& session, Connection& upstream, const TimeoutConfig& timeouts);
 
 class Tunnel {
  public:
@@ -17,14 +34,8 @@ class Tunnel {
   // Moves what it can now; true if something moved.
   bool move();
 
-  enum class State {
-    open,
-    closed,         // both sides have ended in good order
-    client_lost,    // a reset, or nothing can be written any more
-    upstream_lost,  // the same
-  };
-
-  [[nodiscard]] State state() const;
+  // How it has ended; nothing while it is open.
+  [[nodiscard]] std::optional<TunnelEnd> end() const;
 
   // One side has sent its last byte.
   [[nodiscard]] bool half_closed() const { return from_client_.ended || from_upstream_.ended; }

@@ -3,12 +3,14 @@
 #include <cassert>
 
 #include "gateway/http/framing.hpp"
+#include "gateway/http/trailers.hpp"
 #include "gateway/proxy/chunk.hpp"
 
 namespace gatedrill::gateway {
 
 std::string& Upload::begin(const http::Framing& framing, const Limits& limits) {
   bytes_.clear();
+  trailers_.clear();
   sent_ = 0;
   digit_ = 0;
   reader_ = http::BodyReader(framing);
@@ -43,8 +45,9 @@ Upload::Taken Upload::read(Connection& client, bool keep) {
         bytes_.append(step.payload);
       }
     }
+    http::append_trailer(trailers_, step.trailer, limits_.trailers);
     client.consume(step.consumed);
-    if (keep && chunked_ && reader_.done()) append_last_chunk(bytes_);
+    if (keep && chunked_ && reader_.done()) append_last_chunk(bytes_, trailers_);
   }
   if (reader_.payload_bytes() > limits_.replay_bytes_max) replayable_ = false;
   return taken;

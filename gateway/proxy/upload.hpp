@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "gateway/http/framing.hpp"
@@ -16,6 +17,7 @@ class Upload {
   struct Limits {
     std::uint64_t body_bytes_max = 0;  // 0: none
     std::uint32_t replay_bytes_max = 0;
+    std::span<const std::string> trailers;  // that pass
   };
 
   enum class Taken { nothing, something, malformed, too_large };
@@ -65,6 +67,7 @@ class Upload {
   http::BodyReader reader_;
   bool chunked_ = false;
   bool replayable_ = true;
+  std::string trailers_;  // lines to go behind the last chunk
   Limits limits_;
 };
 

@@ -90,9 +90,10 @@ void Worker::on_deadline() {
   const TimePoint now = clock_.now();
   TimePoint next = now + kSweepMax;
   for (const auto& each : shard_->upstreams()) {
-    for (std::size_t i = 0; i < each->shared.addresses.size(); ++i) {
+    for (std::size_t i = 0; i < each->shared.addresses->size(); ++i) {
       Pool& pool = each->pools.pool(i);
       pool.expire(now);
+      if (each->moved(i)) pool.evict_all(Pool::Eviction::endpoint_moved);
       shard_->connections().close_evicted(pool);
       next = std::min(next, pool.next_wakeup());
     }

@@ -120,7 +120,7 @@ class Differential : public ::testing::Test {
     Table table = read_table(kTable);
     if (program != Program::gatedrill) {
       if (version.empty()) {
-        GTEST_SKIP() << to_string(program) << " is not installed (packages/install drill)";
+        GTEST_SKIP() << to_string(program) << " is not installed (packages/install test)";
       }
       if (!writes_table() && version != table.versions[program]) {
         GTEST_SKIP() << to_string(program) << " is of version " << version

@@ -29,6 +29,8 @@ enum class Kind { request, response, bodiless_response };
 // with neither goes on to the end: complete only if the connection `ended`.
 [[nodiscard]] Message read_message(std::string_view bytes, Kind kind, bool ended);
 
+[[nodiscard]] std::string lower(std::string_view text);
+
 // Printable, quoted, shortened in the middle beyond a line.
 [[nodiscard]] std::string quoted(std::string_view bytes, std::size_t size_max = 72);
 

@@ -63,21 +63,18 @@ std::string fields_text(const std::vector<std::pair<std::string, std::string>>& 
   return text.empty() ? "" : " {" + text + "}";
 }
 
-bool contains_ignoring_case(const std::string& text, std::string_view part) {
-  return std::search(text.begin(), text.end(), part.begin(), part.end(), [](char a, char b) {
-           return std::tolower(static_cast<unsigned char>(a)) == b;
-         }) != text.end();
-}
-
 std::string request_text(const Input& input, const Message& request) {
   std::vector<std::pair<std::string, std::string>> shown;
   for (const auto& field : request.fields) {
     const bool added = std::find(kAdded.begin(), kAdded.end(), field.first) != kAdded.end();
     const bool sent = request.target() != "/probe" &&
                       std::any_of(input.pieces.begin(), input.pieces.end(), [&](const auto& piece) {
-                        return contains_ignoring_case(piece, field.first);
+                        return lower(piece).find(field.first) != std::string::npos;
                       });
-    if (!added || sent) shown.push_back(field);
+    if (added && !sent) continue;
+    shown.push_back(field);
+    // Its options have no case (RFC 9110 7.6.1).
+    if (field.first == "connection") shown.back().second = lower(field.second);
   }
   std::stable_sort(shown.begin(), shown.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

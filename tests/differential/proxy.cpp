@@ -17,7 +17,7 @@ constexpr const char* kGatedrill = R"(
 listen: 127.0.0.1:@port
 cause_header: true
 client: {header_timeout: 1500ms, body_timeout: 1500ms, keep_alive: 1500ms, max_body: 64KiB}
-timeouts: {connect: 700ms, response: 1500ms, idle: 1500ms, total: 4s}
+timeouts: {connect: 700ms, response: 1500ms, idle: 1500ms, total: 4s, tunnel: 1500ms}
 upstreams:
   origin: {endpoints: [127.0.0.1:@origin], health: off, breaker: off}
   refused: {endpoints: [127.0.0.1:@refused], health: off, breaker: off}

@@ -48,7 +48,8 @@ struct Table {
 };
 
 // The kinds of reasons: the word before the colon.
-inline constexpr std::array kReasonKinds = {"stricter", "laxer", "status", "rewriting", "timing"};
+inline constexpr std::array kReasonKinds = {"stricter", "laxer",   "status", "rewriting",
+                                            "limits",   "failure", "missing"};
 
 [[nodiscard]] Table read_table(const std::string& path);
 void write_table(const Table& table, const std::string& path);

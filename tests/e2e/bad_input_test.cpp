@@ -34,6 +34,7 @@ class BadInput : public ::testing::Test {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }
+
   void TearDown() override { fs::remove_all(folder_); }
 
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
@@ -124,10 +125,13 @@ TEST_F(BadInput, APortInUseIsSaid) {
       "python3 - <<'PYTHON'\n"
       "import socket, subprocess, sys\n"
       "s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen()\n"
-      "path = '" + config + "'\n"
+      "path = '" +
+      config +
+      "'\n"
       "text = open(path).read().replace('PORT', str(s.getsockname()[1]))\n"
       "open(path, 'w').write(text)\n"
-      "sys.exit(subprocess.run(['" GD_PROGRAM "', 'gateway', '-c', path]).returncode)\n"
+      "sys.exit(subprocess.run(['" GD_PROGRAM
+      "', 'gateway', '-c', path]).returncode)\n"
       "PYTHON\n");
   expect_message(run, 3, "in use");
 }
@@ -144,12 +148,13 @@ TEST_F(BadInput, WithoutPermissionToCaptureItSaysWhatToDo) {
 
 TEST_F(BadInput, ACaptureWithoutARequestIsNoTraffic) {
   // A file header and nothing behind it: a capture in which nothing happened.
-  const std::string header("\xd4\xc3\xb2\xa1\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-                           "\x00\x00\x04\x00\x01\x00\x00\x00",
-                           24);
+  const std::string header(
+      "\xd4\xc3\xb2\xa1\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+      "\x00\x00\x04\x00\x01\x00\x00\x00",
+      24);
   const std::string silent = write("silent.pcap", header);
-  const ProgramRun run =
-      run_gatedrill("run " + kDrill + " --out " + path("out") + " --set traffic.recording=" + silent);
+  const ProgramRun run = run_gatedrill("run " + kDrill + " --out " + path("out") +
+                                       " --set traffic.recording=" + silent);
   expect_message(run, 4, "gatedrill run");
 }
 
@@ -165,6 +170,7 @@ class FullDisk : public BadInput {
     }
     mounted_ = true;
   }
+
   void TearDown() override {
     if (mounted_) ::umount2(disk_.c_str(), MNT_DETACH);
     BadInput::TearDown();
@@ -194,7 +200,8 @@ TEST_F(FullDisk, ARunSaysSoAndItsRecordIsNotTakenForAWholeOne) {
 TEST(Usage, HelpAndVersionAreAnsweredAndNonsenseIsNot) {
   EXPECT_EQ(run_gatedrill("--help").status, 0);
   EXPECT_THAT(run_gatedrill("--version").out, HasSubstr("gatedrill 0."));
-  for (const std::string command : {"run", "gateway", "check", "capture", "traffic", "replay", "report"}) {
+  for (const std::string command :
+       {"run", "gateway", "check", "capture", "traffic", "replay", "report"}) {
     const ProgramRun help = run_gatedrill(command + " --help");
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_THAT(help.out, HasSubstr("xample")) << command;

@@ -19,9 +19,14 @@ void KeptEvents::publish(const Event& event) noexcept {
 }
 
 RunningGateway::RunningGateway(gateway::GatewayConfig config)
+    : RunningGateway(std::move(config), nullptr) {}
+
+RunningGateway::RunningGateway(gateway::GatewayConfig config,
+                               std::function<std::vector<std::string>(const std::string&)> look_up)
     : context_(std::make_unique<Context>()) {
   config.listen = {"127.0.0.1:0"};
   server_ = std::make_unique<gateway::GatewayServer>(config, clock_, events_, context_->io);
+  if (look_up) server_->look_up_with(std::move(look_up));
   const auto started = server_->start();
   EXPECT_TRUE(started) << (started ? "" : started.error().message);
   port_ = server_->port();

@@ -58,6 +58,9 @@ class RunningGateway {
  public:
   // Listens on a free port whatever the configuration says.
   explicit RunningGateway(gateway::GatewayConfig config);
+  // The same, with names looked up like this.
+  RunningGateway(gateway::GatewayConfig config,
+                 std::function<std::vector<std::string>(const std::string&)> look_up);
   RunningGateway(const RunningGateway&) = delete;
   RunningGateway& operator=(const RunningGateway&) = delete;
   ~RunningGateway();

@@ -1,23 +1,11 @@
 #include "gateway/http/h1/head_parser.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
 namespace gatedrill::http::h1 {
 namespace {
-
-constexpr std::array<bool, 256> make_token_table() {
-  std::array<bool, 256> table{};
-  for (unsigned c = '0'; c <= '9'; ++c)
-    table[c] = true;
-  for (unsigned c = 'a'; c <= 'z'; ++c)
-    table[c] = true;
-  for (unsigned c = 'A'; c <= 'Z'; ++c)
-    table[c] = true;
-  for (const char c : std::string_view("!#$%&'*+-.^_`|~"))
-    table[static_cast<unsigned char>(c)] = true;
-  return table;
-}
 
 // Bytes that need no second look in a field value: HTAB, SP, visible ASCII, obs-text.
 constexpr std::array<bool, 256> make_value_table() {
@@ -31,15 +19,7 @@ constexpr std::array<bool, 256> make_value_table() {
 // Room in the request line beside the target.
 constexpr std::size_t kMethodAndVersionBytesMax = 64;
 
-constexpr auto kToken = make_token_table();
 constexpr auto kValue = make_value_table();
-
-bool is_token(std::string_view text) {
-  for (const char c : text) {
-    if (!kToken[static_cast<unsigned char>(c)]) return false;
-  }
-  return !text.empty();
-}
 
 bool is_space(char c) {
   return c == ' ' || c == '\t';
@@ -75,35 +55,31 @@ void check_value(std::string_view value, Defects& defects) {
   }
 }
 
-void parse_field(std::string_view line, std::vector<Field>& fields, Defects& defects) {
-  const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos) {
-    defects.add(Defect::missing_colon);
-    check_value(line, defects);
-    fields.push_back({line, {}});
-    return;
-  }
-  std::string_view name = line.substr(0, colon);
-  if (!name.empty() && is_space(name.back())) {
-    defects.add(Defect::space_before_colon);
-    while (!name.empty() && is_space(name.back()))
-      name.remove_suffix(1);
-  }
-  if (!is_token(name)) defects.add(Defect::bad_field_name);
-  std::string_view value = line.substr(colon + 1);
-  while (!value.empty() && is_space(value.front()))
-    value.remove_prefix(1);
-  while (!value.empty() && is_space(value.back()))
-    value.remove_suffix(1);
-  check_value(value, defects);
-  fields.push_back({name, value});
-}
-
 int parse_version(std::string_view text, Defects& defects) {
   if (text == "HTTP/1.1") return 11;
   if (text == "HTTP/1.0") return 10;
   defects.add(Defect::bad_version);
   return 11;
+}
+
+// What has come of the start line, its line end not included: it may not have come whole.
+std::string_view start_of_line(std::string_view bytes) {
+  std::string_view text = bytes.substr(0, bytes.find('\n'));
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  return text;
+}
+
+// A method is wrong with its first wrong byte: whoever speaks TLS to us will send no line end.
+void check_method(std::string_view start, Defects& defects) {
+  const std::string_view method = start.substr(0, start.find(' '));
+  if (!method.empty() && !is_token(method)) defects.add(Defect::bad_method);
+}
+
+// The same for an answer of another protocol.
+void check_protocol(std::string_view start, Defects& defects) {
+  constexpr std::string_view kProtocol = "HTTP/1.";
+  const std::size_t size = std::min(start.size(), kProtocol.size());
+  if (start.substr(0, size) != kProtocol.substr(0, size)) defects.add(Defect::bad_version);
 }
 
 void parse_request_line(std::string_view line, RequestHead& head, Defects& defects) {
@@ -118,7 +94,7 @@ void parse_request_line(std::string_view line, RequestHead& head, Defects& defec
   }
   head.target = line.substr(first + 1, last - first - 1);
   head.version = parse_version(line.substr(last + 1), defects);
-  if (!is_token(head.method)) defects.add(Defect::bad_method);
+  if (head.method.empty()) defects.add(Defect::bad_method);
   if (head.target.empty()) defects.add(Defect::bad_target);
   for (const char c : head.target) {
     const auto byte = static_cast<unsigned char>(c);
@@ -145,9 +121,11 @@ void parse_status_line(std::string_view line, ResponseHead& head, Defects& defec
   }
   if (!digits || status < 100 || status > 599) defects.add(Defect::bad_status);
   head.status = digits ? status : 0;
-  // "HTTP/1.1 200" without the space that must follow is common and harmless: framing is not
-  // touched by it. RFC 9112 section 4 has the space, so a strict reader may still care.
-  if (rest.size() > code.size()) head.reason = rest.substr(code.size() + 1);
+  if (rest.size() == code.size()) {
+    defects.add(Defect::bad_start_line);  // a space follows even where no reason does
+  } else {
+    head.reason = rest.substr(code.size() + 1);
+  }
   check_value(head.reason, defects);
 }
 
@@ -158,29 +136,26 @@ HeadResult parse_lines(std::string_view bytes,
                        std::vector<Field>& fields,
                        Defects defects) {
   fields.clear();
-  HeadResult result;
   for (;;) {
     const auto line = next_line(bytes.substr(offset));
     if (!line) {
       // The line's CR may be here already.
       const bool too_large =
           bytes.size() >= limits.head_bytes || bytes.size() - offset > limits.line_bytes + 1;
-      result.state = too_large ? HeadState::head_too_large : HeadState::incomplete;
-      result.defects = defects;
-      return result;
+      return {too_large ? HeadState::head_too_large : HeadState::incomplete, 0, defects};
     }
-    if (line->bare_lf) defects.add(Defect::bare_lf);
     offset += line->size;
+    // Before the line is looked at: it might as well be here in part only.
     if (offset > limits.head_bytes || line->text.size() > limits.line_bytes) {
       return {HeadState::head_too_large, 0, defects};
     }
+    const bool folded = !line->text.empty() && is_space(line->text.front()) && !fields.empty();
+    if (!line->text.empty() && !folded && fields.size() >= limits.fields) {
+      return {HeadState::head_too_large, 0, defects};
+    }
+    if (line->bare_lf) defects.add(Defect::bare_lf);
     if (line->text.empty()) return {HeadState::complete, offset, defects};
-    if (is_space(line->text.front())) {
-      if (fields.empty()) {
-        defects.add(Defect::first_line_space);
-        parse_field(line->text, fields, defects);
-        continue;
-      }
+    if (folded) {
       // A continuation: the value is widened to span it, line ends and all.
       defects.add(Defect::obs_fold);
       check_value(line->text, defects);
@@ -189,22 +164,63 @@ HeadResult parse_lines(std::string_view bytes,
       last.value = {begin, static_cast<std::size_t>(line->text.data() + line->text.size() - begin)};
       continue;
     }
-    if (fields.size() >= limits.fields) return {HeadState::head_too_large, 0, defects};
-    parse_field(line->text, fields, defects);
+    fields.push_back(parse_field_line(line->text, defects));
   }
 }
 
 }  // namespace
 
+Field parse_field_line(std::string_view line, Defects& defects) {
+  if (!line.empty() && is_space(line.front())) defects.add(Defect::first_line_space);
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos) {
+    defects.add(Defect::missing_colon);
+    check_value(line, defects);
+    return {line, {}};
+  }
+  std::string_view name = line.substr(0, colon);
+  if (!name.empty() && is_space(name.back())) {
+    defects.add(Defect::space_before_colon);
+    while (!name.empty() && is_space(name.back()))
+      name.remove_suffix(1);
+  }
+  if (!is_token(name)) defects.add(Defect::bad_field_name);
+  const std::string_view value = trim(line.substr(colon + 1));
+  check_value(value, defects);
+  return {name, value};
+}
+
 std::string_view first_defect(Defects defects) {
-  constexpr std::array<std::string_view, 14> kNames = {
-      "bare_lf",        "bare_cr",         "nul_byte",
-      "control_byte",   "obs_fold",        "space_before_colon",
-      "bad_field_name", "missing_colon",   "bad_start_line",
-      "bad_method",     "bad_target",      "bad_version",
-      "bad_status",     "first_line_space"};
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if ((defects.bits() >> i & 1U) != 0) return kNames[i];
+  if (defects.none()) return {};
+  switch (defects.first()) {
+    case Defect::bare_lf:
+      return "bare_lf";
+    case Defect::bare_cr:
+      return "bare_cr";
+    case Defect::nul_byte:
+      return "nul_byte";
+    case Defect::control_byte:
+      return "control_byte";
+    case Defect::obs_fold:
+      return "obs_fold";
+    case Defect::space_before_colon:
+      return "space_before_colon";
+    case Defect::bad_field_name:
+      return "bad_field_name";
+    case Defect::missing_colon:
+      return "missing_colon";
+    case Defect::bad_start_line:
+      return "bad_start_line";
+    case Defect::bad_method:
+      return "bad_method";
+    case Defect::bad_target:
+      return "bad_target";
+    case Defect::bad_version:
+      return "bad_version";
+    case Defect::bad_status:
+      return "bad_status";
+    case Defect::first_line_space:
+      return "first_line_space";
   }
   return {};
 }
@@ -213,34 +229,40 @@ HeadResult parse_request_head(std::string_view bytes, const HeadLimits& limits, 
   std::size_t offset = 0;
   while (bytes.substr(offset).starts_with("\r\n"))
     offset += 2;
+  Defects defects;
+  check_method(start_of_line(bytes.substr(offset)), defects);
   const auto line = next_line(bytes.substr(offset));
   const std::size_t line_bytes = line ? line->size - 1 : bytes.size() - offset;
   if (line_bytes > limits.target_bytes + kMethodAndVersionBytesMax) {
-    return {HeadState::target_too_long, 0, Defects{}};
+    return {HeadState::target_too_long, 0, defects};
   }
-  if (!line) {
-    HeadResult result;
-    if (bytes.size() >= limits.head_bytes) result.state = HeadState::head_too_large;
-    return result;
+  const std::size_t end = line ? offset + line->size : bytes.size();
+  if (end > limits.head_bytes || (!line && end == limits.head_bytes)) {
+    return {HeadState::head_too_large, 0, defects};
   }
-  Defects defects;
+  if (!line) return {HeadState::incomplete, 0, defects};
   if (line->bare_lf) defects.add(Defect::bare_lf);
   parse_request_line(line->text, head, defects);
   if (head.target.size() > limits.target_bytes) return {HeadState::target_too_long, 0, defects};
-  return parse_lines(bytes, offset + line->size, limits, head.fields, defects);
+  return parse_lines(bytes, end, limits, head.fields, defects);
 }
 
 HeadResult parse_response_head(std::string_view bytes,
                                const HeadLimits& limits,
                                ResponseHead& head) {
+  Defects defects;
+  check_protocol(start_of_line(bytes), defects);
   const auto line = next_line(bytes);
   const std::size_t line_bytes = line ? line->size - 1 : bytes.size();
-  if (line_bytes > limits.line_bytes + 1) return {HeadState::head_too_large, 0, Defects{}};
-  if (!line) return {};
-  Defects defects;
+  if (line_bytes > limits.line_bytes + 1) return {HeadState::head_too_large, 0, defects};
+  const std::size_t end = line ? line->size : bytes.size();
+  if (end > limits.head_bytes || (!line && end == limits.head_bytes)) {
+    return {HeadState::head_too_large, 0, defects};
+  }
+  if (!line) return {HeadState::incomplete, 0, defects};
   if (line->bare_lf) defects.add(Defect::bare_lf);
   parse_status_line(line->text, head, defects);
-  return parse_lines(bytes, line->size, limits, head.fields, defects);
+  return parse_lines(bytes, end, limits, head.fields, defects);
 }
 
 HeadResult parse_field_lines(std::string_view bytes,

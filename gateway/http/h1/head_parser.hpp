@@ -23,17 +23,20 @@ enum class Defect : std::uint32_t {
   space_before_colon = 1U << 5U,  // white space between a field's name and its colon
   bad_field_name = 1U << 6U,      // not a token, or empty
   missing_colon = 1U << 7U,
-  bad_start_line = 1U << 8U,     // not three parts with single spaces
+  bad_start_line = 1U << 8U,     // not its parts with single spaces between them
   bad_method = 1U << 9U,         // not a token
   bad_target = 1U << 10U,        // white space, control or non-ASCII bytes, a fragment
   bad_version = 1U << 11U,       // not HTTP/1.0 or HTTP/1.1
   bad_status = 1U << 12U,        // not three digits from 100 to 599
-  first_line_space = 1U << 13U,  // white space before the first field
+  first_line_space = 1U << 13U,  // white space before the first field, or a trailer's
 };
 
 class Defects {
  public:
-  void add(Defect defect) { bits_ |= static_cast<std::uint32_t>(defect); }
+  void add(Defect defect) {
+    if (bits_ == 0) first_ = defect;
+    bits_ |= static_cast<std::uint32_t>(defect);
+  }
 
   [[nodiscard]] bool has(Defect defect) const {
     return (bits_ & static_cast<std::uint32_t>(defect)) != 0;
@@ -43,11 +46,15 @@ class Defects {
 
   [[nodiscard]] std::uint32_t bits() const { return bits_; }
 
+  // In the order of the lines. Requires !none().
+  [[nodiscard]] Defect first() const { return first_; }
+
  private:
   std::uint32_t bits_ = 0;
+  Defect first_{};
 };
 
-// The first defect's name, as in "bare_lf"; empty when there is none.
+// The name of the first defect, as in "bare_lf"; empty when there is none.
 [[nodiscard]] std::string_view first_defect(Defects defects);
 
 struct HeadLimits {
@@ -58,12 +65,14 @@ struct HeadLimits {
 };
 
 enum class HeadState {
-  incomplete,       // more bytes are needed
+  incomplete,       // more bytes are needed; what is wrong with those here is known already
   complete,         // `size` bytes are the head, with its empty line
   head_too_large,   // head_bytes, line_bytes or fields exceeded
   target_too_long,  // target_bytes exceeded
 };
 
+// The first defect, and a limit exceeded before it, are the same however the bytes arrive: a reader
+// that wants none may stop at the first, without the rest of the head.
 struct HeadResult {
   HeadState state = HeadState::incomplete;
   std::size_t size = 0;
@@ -79,6 +88,9 @@ struct HeadResult {
 [[nodiscard]] HeadResult parse_response_head(std::string_view bytes,
                                              const HeadLimits& limits,
                                              ResponseHead& head);
+
+// One field line, without its line end.
+[[nodiscard]] Field parse_field_line(std::string_view line, Defects& defects);
 
 // Field lines alone, as in a chunked body's trailer section: up to and with the empty line.
 [[nodiscard]] HeadResult parse_field_lines(std::string_view bytes,

@@ -103,7 +103,8 @@ std::vector<Input> well_formed_inputs() {
             "Connection: Upgrade\r\nUpgrade: websocket\r\n"
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"},
        .origin = {.answers = {{.bytes = "HTTP/1.1 101 Switching Protocols\r\nConnection: "
-                                        "Upgrade\r\nUpgrade: websocket\r\n\r\n",
+                                        "Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-"
+                                        "Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n",
                                .after = OriginScript::After::keep,
                                .later = "\x81\x02hi"}}},
        .ending = Input::Ending::wait},

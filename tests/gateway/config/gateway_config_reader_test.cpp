@@ -70,8 +70,10 @@ replay_buffer: 16KiB
 client:
   {header_timeout: 1s, body_timeout: 2s, keep_alive: 3s, max_requests: 4, max_header: 5KiB,
    max_header_line: 6KiB, max_header_fields: 7, max_uri: 8KiB, max_body: 9MB, max_connections: 10,
-   trusted_proxies: [10.0.0.1, '::1']}
-timeouts: {connect: 100ms, response: 1s}
+   max_connections_per_ip: 11, min_body_rate: 12B, min_read_rate: 13KiB, min_rate_grace: 14s,
+   trusted_proxies: [10.0.0.1, '::1', 10.0.0.0/8], proxy_protocol: {from: ['fd00::/8']}}
+timeouts: {connect: 100ms, response: 1s, tunnel: 2h}
+trailers: [grpc-status]
 retry: {max_retries: 2}
 upstreams:
   shop:
@@ -92,11 +94,13 @@ routes:
     match: {host: shop.example, path_prefix: /buy}
     upstream: shop
     strip_prefix: /buy
+    trailers: [X-Sum, Server-Timing]
     timeouts: {response: 5s, idle: 6s, total: 7s}
     retry:
       {on_connect: true, on_stale_reuse: false, on_reset: true, on_timeout: true, on_status: [502, 503], idempotency_key_header: Idempotency-Key, backoff: 1ms,
        backoff_max: 2ms}
     limits: {rate: 30/m, burst: 5}
+    upgrade: [websocket, my-protocol]
   - {match: {path_prefix: /}, upstream: bank, retry: off}
 )");
   ASSERT_EQ(loaded.problems, "");
@@ -121,7 +125,11 @@ routes:
   EXPECT_EQ(config.client.head.target_bytes, 8192U);
   EXPECT_EQ(config.client.body_bytes_max, 9'000'000U);
   EXPECT_EQ(config.client.connections_max, 10);
-  EXPECT_THAT(config.client.trusted_proxies, ElementsAre("10.0.0.1", "::1"));
+  EXPECT_THAT(config.client.trusted_proxies, ElementsAre("10.0.0.1", "::1", "10.0.0.0/8"));
+  EXPECT_THAT(config.client.proxy_protocol_from, ElementsAre("fd00::/8"));
+  EXPECT_EQ(config.client.connections_per_ip_max, 11);
+  EXPECT_EQ(config.client.body_rate, (MinimumRate::Config{12, 14s}));
+  EXPECT_EQ(config.client.read_rate, (MinimumRate::Config{13'312, 14s}));
 
   ASSERT_NE(find_upstream(config, "shop"), nullptr);
   const UpstreamConfig& shop = *find_upstream(config, "shop");
@@ -142,10 +150,12 @@ routes:
   EXPECT_EQ(buy.name, "buy");
   EXPECT_EQ(buy.match, (RouteConfig::Match{"shop.example", "/buy"}));
   EXPECT_EQ(buy.strip_prefix, "/buy");
-  EXPECT_EQ(buy.timeouts, (TimeoutConfig{100ms, 5s, 6s, 7s})) << "connect is that of the top";
-  EXPECT_EQ(buy.retry,
-            (RetryConfig{2, true, false, true, true, {502, 503}, "Idempotency-Key", 1ms, 2ms}));
+  EXPECT_EQ(buy.timeouts, (TimeoutConfig{100ms, 5s, 6s, 7s, 2h})) << "connect is that of the top";
+  EXPECT_THAT(buy.upgrade, ElementsAre("websocket", "my-protocol"));
+  EXPECT_EQ(buy.retry, (RetryConfig{2, true, false, true, true, {502, 503}, "Idempotency-Key", 1ms, 2ms}));
   EXPECT_EQ(buy.rate_limit, (TokenBucket::Config{30, 1min, 5}));
+  EXPECT_THAT(buy.trailers, ElementsAre("X-Sum", "Server-Timing")) << "its own, not the top's too";
+  EXPECT_THAT(config.routes[1].trailers, ElementsAre("grpc-status"));
   EXPECT_EQ(config.routes[1].timeouts.response, Duration{1s});
   EXPECT_EQ(config.routes[1].retry.max_retries, 0);
   EXPECT_FALSE(config.routes[1].retry.on_stale_reuse);
@@ -206,8 +216,19 @@ TEST(GatewayConfig, RefusesWhatCannotBeMeant) {
       {"listen=[80]",
        "listen[0]: expected an address such as 127.0.0.1:8080 or [::1]:8080, got '80'"},
       {"client.trusted_proxies=[proxy]",
-       "client.trusted_proxies[0]: expected an IP address such as 10.0.0.1 or ::1, got 'proxy'"},
+       "client.trusted_proxies[0]: expected an IP address or network such as 10.0.0.1, 10.0.0.0/8 "
+       "or fd00::/8, got 'proxy'"},
+      {"client.trusted_proxies=[10.0.0.0/33]",
+       "client.trusted_proxies[0]: expected an IP address or network such as 10.0.0.1, 10.0.0.0/8 "
+       "or fd00::/8, got '10.0.0.0/33'"},
+      {"client.proxy_protocol={}", "client.proxy_protocol.from: is required"},
       {"client.max_uri=0", "client.max_uri: must be more than 0"},
+      {"trailers=[X-Sum, Content-Length]",
+       "trailers[1]: cannot pass behind a body: 'Content-Length' frames, routes, authenticates or "
+       "controls"},
+      {"routes[0].trailers=[X-Forwarded-For]",
+       "routes[0].trailers[0]: cannot pass behind a body: 'X-Forwarded-For' frames, routes, "
+       "authenticates or controls"},
   };
   for (const auto& [assignment, text] : rows)
     EXPECT_EQ(problem_of(assignment), text) << assignment;

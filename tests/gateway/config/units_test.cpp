@@ -181,5 +181,14 @@ TEST(Addresses, SayPreciselyWhatIsWrong) {
   }
 }
 
+TEST(Units, ANetworkIsAnAddressOrHasAPrefixThatFitsIt) {
+  for (const char* text :
+       {"10.0.0.1", "10.0.0.0/8", "0.0.0.0/0", "1.2.3.4/32", "::1", "fd00::/8", "::/0", "::1/128"})
+    EXPECT_TRUE(is_ip_network(text)) << text;
+  for (const char* text : {"", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/8/8",
+                           "::1/129", "10.0/8", "proxy/8", "10.0.0.0/+8", "10.0.0.0/ 8"})
+    EXPECT_FALSE(is_ip_network(text)) << text;
+}
+
 }  // namespace
 }  // namespace gatedrill::gateway

@@ -153,29 +153,6 @@ TEST(BodyReader, HostileChunksAreRefusedHoweverTheyAreSplit) {
   }
 }
 
-TEST(BodyReader, LongChunkAndTrailerLinesAreBoundedHoweverTheyAreSplit) {
-  for (const std::size_t length : {4000U, 4094U, 4095U, 4096U, 4097U, 5000U, 9000U}) {
-    for (const std::string& bytes : {"0;" + std::string(length - 2, 'x') + "\r\n\r\n",
-                                     "0\r\nX:" + std::string(length - 2, 'x') + "\r\n\r\n"}) {
-      const Read whole = read_chunked(bytes);
-      std::vector<std::size_t> every;
-      for (std::size_t i = 1; i < bytes.size(); ++i)
-        every.push_back(i);
-      const Read bytewise = read_in_pieces({BodyKind::chunked, 0}, bytes, every);
-      EXPECT_EQ(whole.malformed, bytewise.malformed) << length;
-      EXPECT_EQ(whole.done, bytewise.done) << length;
-      EXPECT_EQ(whole.malformed, length > 4095) << length;
-    }
-  }
-}
-
-TEST(BodyReader, ATrailerOfManyLinesIsBounded) {
-  std::string bytes = "0\r\n";
-  for (int i = 0; i < 2000; ++i)
-    bytes += "X-Some: thing\r\n";
-  EXPECT_TRUE(read_chunked(bytes + "\r\n").malformed);
-}
-
 TEST(BodyReader, RandomBodiesInRandomChunksAndPiecesComeOutWhole) {
   Random random(2026);
   for (int round = 0; round < 500; ++round) {

@@ -143,13 +143,29 @@ TEST(RequestHeadParser, FindsTheSameDefectsWhateverFollows) {
   EXPECT_EQ(alone.size, followed.size);
 }
 
-TEST(RequestHeadParser, TheFirstDefectHasAName) {
+TEST(RequestHeadParser, TheFirstDefectInTheOrderOfTheLinesHasAName) {
   Defects defects;
   EXPECT_EQ(first_defect(defects), "");
-  defects.add(Defect::first_line_space);
-  EXPECT_EQ(first_defect(defects), "first_line_space");
   defects.add(Defect::obs_fold);
+  defects.add(Defect::bare_lf);
   EXPECT_EQ(first_defect(defects), "obs_fold");
+  EXPECT_EQ(first_defect(request_defects("GET / HTTP/1.1\r\nX\r\nA : b\n\r\n")), "missing_colon");
+}
+
+// Whoever wants no defect need not wait for the end of the head.
+TEST(RequestHeadParser, WhatIsWrongIsKnownBeforeTheHeadIsWhole) {
+  RequestHead head;
+  for (const std::string& bytes : {"\x16\x03\x01"s, "GET /\r\n"s, "GET / HTTP/1.1\r\nX\r\nHost"s}) {
+    const HeadResult result = parse_request_head(bytes, kLimits, head);
+    EXPECT_EQ(result.state, HeadState::incomplete) << bytes;
+    EXPECT_FALSE(result.defects.none()) << bytes;
+  }
+  ResponseHead answer;
+  for (const std::string& bytes : {"SSH"s, "HTTP/1.1 2x0 \r\n"s}) {
+    const HeadResult result = parse_response_head(bytes, kLimits, answer);
+    EXPECT_EQ(result.state, HeadState::incomplete) << bytes;
+    EXPECT_FALSE(result.defects.none()) << bytes;
+  }
 }
 
 TEST(RequestHeadParser, AMethodIsAnyTokenAndKeepsItsCase) {
@@ -256,9 +272,9 @@ TEST(ResponseHeadParser, SplitsAHeadIntoItsParts) {
   }
 }
 
-TEST(ResponseHeadParser, AReasonMayBeEmptyOrMissing) {
+TEST(ResponseHeadParser, AReasonMayBeEmptyButItsSpaceIsThere) {
   EXPECT_TRUE(response_defects("HTTP/1.1 200 \r\n\r\n").none());
-  EXPECT_TRUE(response_defects("HTTP/1.1 200\r\n\r\n").none());
+  EXPECT_TRUE(response_defects("HTTP/1.1 200\r\n\r\n").has(Defect::bad_start_line));
 }
 
 TEST(ResponseHeadParser, NamesWhatIsWrong) {

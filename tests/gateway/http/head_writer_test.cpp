@@ -37,7 +37,7 @@ Rewritten rewrite(const std::string& bytes, RequestRewrite how = {}) {
   how.framing = verdict.framing;
   how.host = verdict.host;
   how.via = "gw";
-  how.client = "10.1.1.1";
+  if (how.client.empty()) how.client = "10.1.1.1";
   how.request_id = "id-1";
   Rewritten result;
   result.options = request_options(head);
@@ -135,6 +135,68 @@ TEST(RequestRewrite, ForwardedFieldsOfAStrangerAreReplacedAndThoseOfATrustedProx
   EXPECT_FALSE(trusted.mentions("x-forwarded-proto: http\r"));
 }
 
+TEST(RequestRewrite, AForwardedFieldIsContinuedForATrustedProxyAndNeverBegun) {
+  const std::string bytes = "GET / HTTP/1.1\r\nHost: shop:80\r\nForwarded: for=1.2.3.4\r\n\r\n";
+  EXPECT_FALSE(rewrite(bytes).mentions("orwarded: for"));
+  RequestRewrite how;
+  how.trusts_forwarded = true;
+  const Rewritten trusted = rewrite(bytes, how);
+  EXPECT_TRUE(trusted.has_line("Forwarded: for=1.2.3.4"));
+  EXPECT_TRUE(trusted.has_line("forwarded: for=10.1.1.1;host=\"shop:80\";proto=http"));
+  EXPECT_LT(trusted.head.find("1.2.3.4"), trusted.head.find("for=10.1.1.1")) << "the chain's order";
+  EXPECT_FALSE(rewrite("GET / HTTP/1.1\r\nHost: a\r\n\r\n", how).mentions("forwarded: for="));
+}
+
+TEST(RequestRewrite, AnIpv6AddressIsQuotedInForwarded) {
+  RequestRewrite how;
+  how.trusts_forwarded = true;
+  how.client = "::1";
+  EXPECT_TRUE(rewrite("GET / HTTP/1.1\r\nHost: a\r\nForwarded: for=x\r\n\r\n", how)
+                  .has_line("forwarded: for=\"[::1]\";host=\"a\";proto=http"));
+}
+
+TEST(RequestRewrite, ViaTellsTheClientsVersionBehindTheChainSoFar) {
+  const Rewritten sent = rewrite("GET / HTTP/1.0\r\nHost: a\r\nVia: 1.1 front\r\n\r\n");
+  EXPECT_TRUE(sent.has_line("via: 1.0 gw"));
+  EXPECT_LT(sent.head.find("1.1 front"), sent.head.find("1.0 gw"));
+}
+
+TEST(RequestRewrite, MaxForwardsOfOptionsAndTraceIsCountedDown) {
+  const auto sent = [](const std::string& method, const std::string& value) {
+    return rewrite(method + " / HTTP/1.1\r\nHost: a\r\nMax-Forwards: " + value + "\r\n\r\n");
+  };
+  EXPECT_TRUE(sent("OPTIONS", "2").has_line("max-forwards: 1"));
+  EXPECT_TRUE(sent("TRACE", "1").has_line("max-forwards: 0"));
+  EXPECT_FALSE(sent("TRACE", "1").mentions("Max-Forwards"));
+  EXPECT_TRUE(sent("GET", "2").has_line("Max-Forwards: 2")) << "means nothing there";
+}
+
+TEST(RequestRewrite, OptionsOfAWholeServerStaySoInOriginForm) {
+  EXPECT_TRUE(rewrite("OPTIONS http://h HTTP/1.1\r\nHost: h\r\n\r\n")
+                  .head.starts_with("OPTIONS * HTTP/1.1\r\n"));
+  EXPECT_TRUE(rewrite("OPTIONS http://h/ HTTP/1.1\r\nHost: h\r\n\r\n")
+                  .head.starts_with("OPTIONS / HTTP/1.1\r\n"));
+}
+
+TEST(RequestRewrite, TrailersAreAnnouncedAndAskedForOnlyWhereSomePass) {
+  const std::string bytes =
+      "POST / HTTP/1.1\r\nHost: a\r\nTE: trailers, gzip\r\nTrailer: X-Sum, X-Other\r\n"
+      "Transfer-Encoding: chunked\r\n\r\n";
+  const Rewritten dropped = rewrite(bytes);
+  EXPECT_FALSE(dropped.mentions("railer"));
+  const std::vector<std::string> allowed = {"x-sum", "x-more"};
+  RequestRewrite how;
+  how.trailers = allowed;
+  const Rewritten passed = rewrite(bytes, how);
+  EXPECT_TRUE(passed.has_line("te: trailers"));
+  EXPECT_TRUE(passed.has_line("connection: te"));
+  EXPECT_TRUE(passed.has_line("trailer: x-sum"));
+  EXPECT_FALSE(passed.mentions("gzip"));
+  const Rewritten counted =
+      rewrite("POST / HTTP/1.1\r\nHost: a\r\nTrailer: X-Sum\r\nContent-Length: 5\r\n\r\n", how);
+  EXPECT_FALSE(counted.mentions("railer")) << "only chunks have any";
+}
+
 TEST(RequestRewrite, ANewRequestIdReplacesTheClients) {
   const Rewritten sent =
       rewrite("GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: theirs\r\nX-Attempt-Count: 9\r\n\r\n");
@@ -157,8 +219,9 @@ TEST(RequestOptions, TheClientsConnectionIsKeptAsItsVersionAndItsWordsSay) {
 }
 
 TEST(RequestOptions, AnOptionThatWouldDropAProtectedFieldIsNamed) {
-  for (const char* name :
-       {"Host", "content-length", "Authorization", "X-Forwarded-For", "x-forwarded-proto"}) {
+  for (const char* name : {"Host", "content-length", "Content-Type", "Authorization",
+                           "X-Forwarded-For", "x-forwarded-proto", "transfer-encoding", "Cookie",
+                           "Expect", "Forwarded", "Via", "Max-Forwards", "x-request-id"}) {
     const std::string bytes = "GET / HTTP/1.1\r\nConnection: close, "s + name + "\r\n\r\n";
     EXPECT_EQ(options_of(bytes).protected_option, name);
   }
@@ -173,6 +236,28 @@ TEST(RequestOptions, OnlyOneExpectationIsKnown) {
                      .refused_expectation.empty())
         << expectation;
   }
+}
+
+TEST(RequestOptions, MaxForwardsCountsForTwoMethodsAndIsOneNumber) {
+  const auto of = [](const std::string& method, const std::string& fields) {
+    return options_of(method + " / HTTP/1.1\r\n" + fields + "\r\n");
+  };
+  EXPECT_EQ(of("OPTIONS", "Max-Forwards: 0\r\n").max_forwards, 0U);
+  EXPECT_EQ(of("TRACE", "Max-Forwards: 10\r\n").max_forwards, 10U);
+  EXPECT_EQ(of("GET", "Max-Forwards: 0\r\n").max_forwards, std::nullopt);
+  EXPECT_EQ(of("TRACE", "").max_forwards, std::nullopt);
+  for (const char* bad : {"", "-1", "1, 1", "4294967296", "x"}) {
+    EXPECT_TRUE(of("TRACE", "Max-Forwards: "s + bad + "\r\n").bad_max_forwards) << bad;
+  }
+  EXPECT_TRUE(of("TRACE", "Max-Forwards: 1\r\nMax-Forwards: 1\r\n").bad_max_forwards);
+}
+
+TEST(RequestOptions, ANameDroppedForItsUnderscoreIsTold) {
+  EXPECT_EQ(options_of("GET / HTTP/1.1\r\nX: 1\r\n\r\n").dropped_name, "");
+  RequestHead head;
+  const std::string bytes = "GET / HTTP/1.1\r\nX_User: 1\r\n\r\n";
+  static_cast<void>(h1::parse_request_head(bytes, h1::HeadLimits{}, head));
+  EXPECT_EQ(request_options(head).dropped_name, "X_User");
 }
 
 const ResponseRewrite kBodiless = [] {
@@ -213,15 +298,44 @@ TEST(ResponseRewrite, AnAnswerWithoutABodyTellsTheLengthItWouldHave) {
             "HTTP/1.1 204 No Content\r\n\r\n");
 }
 
-TEST(ResponseRewrite, AMissingReasonIsFilledIn) {
-  EXPECT_EQ(answer("HTTP/1.1 503\r\n\r\n", kBodiless), "HTTP/1.1 503 Service Unavailable\r\n\r\n");
-  EXPECT_EQ(answer("HTTP/1.1 299\r\n\r\n", kBodiless), "HTTP/1.1 299 \r\n\r\n");
+TEST(ResponseRewrite, AResetContentSaysThatItHasNone) {
+  EXPECT_EQ(answer("HTTP/1.1 205 Reset Content\r\nContent-Length: 5\r\n\r\n", {.framing = {}}),
+            "HTTP/1.1 205 Reset Content\r\ncontent-length: 0\r\n\r\n");
 }
 
-TEST(ResponseRewrite, AnInterimAnswerHasNoFraming) {
+TEST(ResponseRewrite, ViaTellsTheUpstreamsVersion) {
+  EXPECT_EQ(answer("HTTP/1.0 204 x\r\nVia: 1.1 inner\r\n\r\n",
+                   {.framing = {}, .bodiless = true, .via = "gw"}),
+            "HTTP/1.1 204 x\r\nVia: 1.1 inner\r\nvia: 1.0 gw\r\n\r\n");
+  EXPECT_EQ(answer("HTTP/1.1 204 x\r\n\r\n", {.framing = {}, .bodiless = true, .via = "gw"}),
+            "HTTP/1.1 204 x\r\nvia: 1.1 gw\r\n\r\n");
+}
+
+TEST(ResponseRewrite, TrailersAreAnnouncedOnlyWhereSomePass) {
+  const std::string bytes =
+      "HTTP/1.1 200 OK\r\nTrailer: X-Sum, X-Other\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::vector<std::string> allowed = {"x-sum"};
+  EXPECT_EQ(answer(bytes, {.framing = {BodyKind::chunked, 0}, .trailers = allowed}),
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-sum\r\n\r\n");
+  EXPECT_EQ(answer(bytes, {.framing = {BodyKind::until_close, 0}, .trailers = allowed}),
+            "HTTP/1.1 200 OK\r\n\r\n");
+}
+
+TEST(ViaName, IsAToken) {
+  EXPECT_EQ(via_name("edge-1"), "edge-1");
+  EXPECT_EQ(via_name("edge 1\r\nx: y"), "edge-1--x--y");
+}
+
+TEST(ResponseRewrite, AnEmptyReasonIsFilledIn) {
+  EXPECT_EQ(answer("HTTP/1.1 503 \r\n\r\n", kBodiless), "HTTP/1.1 503 Service Unavailable\r\n\r\n");
+  EXPECT_EQ(answer("HTTP/1.1 299 \r\n\r\n", kBodiless), "HTTP/1.1 299 \r\n\r\n");
+}
+
+TEST(ResponseRewrite, AnInterimAnswerHasNeitherFramingNorWhatEndsAtTheHop) {
   ResponseHead head;
   const std::string bytes =
-      "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nContent-Length: 5\r\nConnection: x\r\n\r\n";
+      "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nContent-Length: 5\r\nConnection: x\r\nX: 1\r\n"
+      "Keep-Alive: timeout=5\r\nTrailer: X\r\n\r\n";
   static_cast<void>(h1::parse_response_head(bytes, h1::HeadLimits{}, head));
   std::string out;
   write_interim_head(head, out);

@@ -257,7 +257,7 @@ TEST(ProxyForward, AnswersWithoutBodyLeaveBothConnectionsUsable) {
     client.send("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
     EXPECT_THAT(client.read_until("\r\n\r\n"), HasSubstr("content-length: 1000\r\n"));
     client.send(get("/204"));
-    EXPECT_EQ(client.read_until("\r\n\r\n"), "HTTP/1.1 204 No Content\r\n\r\n");
+    EXPECT_EQ(client.read_until("\r\n\r\n"), "HTTP/1.1 204 No Content\r\nvia: 1.1 gateway\r\n\r\n");
     client.send(get("/304"));
     EXPECT_THAT(client.read_until("\r\n\r\n"), HasSubstr("ETag: \"x\"\r\n"));
   }
