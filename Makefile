@@ -4,7 +4,7 @@
 #   make drill      plays the rolling upgrade incident; CAPTURE=some.pcapng takes its traffic
 #   make test       builds with warnings as errors and runs every test
 #   make fuzz       every fuzz target for SECONDS (default 600), by clang; TARGETS="pool strict"
-#   make bench      processor time per proxied request beside nginx and HAProxy
+#   make bench      processor time, memory and latency beside nginx and HAProxy
 #   make soak       ten minutes under load, faults and vanishing peers; SECONDS=60 for one
 #   make install    to PREFIX (default /usr/local), below DESTDIR
 #   make format     formats the C++ sources
