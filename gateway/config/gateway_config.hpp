@@ -9,6 +9,7 @@
 
 #include "gateway/core/time.hpp"
 #include "gateway/http/h1/head_parser.hpp"
+#include "gateway/http/options.hpp"
 #include "gateway/policy/minimum_rate.hpp"
 #include "gateway/policy/router.hpp"
 #include "gateway/policy/upstream.hpp"
@@ -35,6 +36,7 @@ struct ClientConfig {
   int connections_per_ip_max = 0;
   std::uint64_t body_bytes_max = std::uint64_t{10} * 1024 * 1024;  // 0: no limit
   http::h1::HeadLimits head;                                       // 431, 414
+  http::UnderscoreNames underscore_names = http::UnderscoreNames::drop;
   // Addresses and networks of the proxies whose X-Forwarded-* fields are believed; everyone else's
   // are dropped.
   std::vector<std::string> trusted_proxies;
