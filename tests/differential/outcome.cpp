@@ -27,7 +27,14 @@ struct Received {
   bool ended = false;
 };
 
-Received talk(const Input& input, std::uint16_t port) {
+bool send(RawSocket& client, std::string_view bytes, Sending sending) {
+  if (sending == Sending::whole) return client.send(bytes);
+  return std::all_of(bytes.begin(), bytes.end(), [&](const char& byte) {
+    return client.send({&byte, 1});
+  });
+}
+
+Received talk(const Input& input, std::uint16_t port, Sending sending) {
   RawSocket client = RawSocket::connect(port);
   Received received;
   const auto take = [&](std::chrono::milliseconds limit) {
@@ -43,7 +50,7 @@ Received talk(const Input& input, std::uint16_t port) {
     std::string bytes = input.pieces[piece];
     const bool last = piece + 1 == input.pieces.size();
     if (last && input.ending == Input::Ending::probe) bytes += kProbe;
-    if (!client.send(bytes)) break;
+    if (!send(client, bytes, sending)) break;
   }
   if (input.ending == Input::Ending::reset) {
     std::this_thread::sleep_for(kPause);
@@ -155,9 +162,12 @@ Outcome without_causes(Outcome outcome) {
   return outcome;
 }
 
-Outcome play(const Input& input, std::uint16_t proxy_port, RecordingOrigin& origin) {
+Outcome play(const Input& input,
+             std::uint16_t proxy_port,
+             RecordingOrigin& origin,
+             Sending sending) {
   origin.begin(input.origin);
-  const Received received = talk(input, proxy_port);
+  const Received received = talk(input, proxy_port, sending);
   return {.client = client_text(input, received), .origin = origin_text(input, origin.end())};
 }
 
