@@ -27,15 +27,6 @@ struct Received {
   bool ended = false;
 };
 
-// The longest inputs go in small pieces rather than bytes: slow clients are another subject.
-bool send(RawSocket& client, std::string_view bytes, Sending sending) {
-  const std::size_t step = sending == Sending::whole ? bytes.size() : 1 + bytes.size() / 4000;
-  for (std::size_t at = 0; at < bytes.size(); at += step) {
-    if (!client.send(bytes.substr(at, step))) return false;
-  }
-  return true;
-}
-
 Received talk(const Input& input, std::uint16_t port, Sending sending) {
   RawSocket client = RawSocket::connect(port);
   Received received;
@@ -52,7 +43,8 @@ Received talk(const Input& input, std::uint16_t port, Sending sending) {
     std::string bytes = input.pieces[piece];
     const bool last = piece + 1 == input.pieces.size();
     if (last && input.ending == Input::Ending::probe) bytes += kProbe;
-    if (!send(client, bytes, sending)) break;
+    const auto send = [&client](std::string_view some) { return client.send(some); };
+    if (!send_pieces(bytes, sending, send)) break;
   }
   if (input.ending == Input::Ending::reset) {
     std::this_thread::sleep_for(kPause);
@@ -168,7 +160,7 @@ Outcome play(const Input& input,
              std::uint16_t proxy_port,
              RecordingOrigin& origin,
              Sending sending) {
-  origin.begin(input.origin);
+  origin.begin(input.origin, sending);
   const Received received = talk(input, proxy_port, sending);
   return {.client = client_text(input, received), .origin = origin_text(input, origin.end())};
 }

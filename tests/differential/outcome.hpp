@@ -20,9 +20,6 @@ struct Outcome {
 // `client` without the causes, which only we say.
 [[nodiscard]] Outcome without_causes(Outcome outcome);
 
-// How the bytes arrive must not matter.
-enum class Sending { whole, byte_by_byte };
-
 [[nodiscard]] Outcome play(const Input& input,
                            std::uint16_t proxy_port,
                            RecordingOrigin& origin,
