@@ -42,6 +42,8 @@ struct ClientConfig {
   std::vector<std::string> trusted_proxies;
   // Those that begin each connection with a PROXY protocol header; from nobody else is it read.
   std::vector<std::string> proxy_protocol_from;
+
+  bool operator==(const ClientConfig&) const = default;
 };
 
 // One line a request, JSON (docs/access-log.md).
@@ -57,6 +59,8 @@ struct AccessLogConfig {
 struct ConnectConfig {
   std::vector<std::string> allow;
   TimeoutConfig timeouts;
+
+  bool operator==(const ConnectConfig&) const = default;
 };
 
 struct GatewayConfig {
@@ -78,6 +82,8 @@ struct GatewayConfig {
   // One ok request in so many keeps its rows in run.db, where they stand for all of them; others
   // always have rows, and every total is exact. For `gatedrill gateway`: a drill keeps all.
   std::uint32_t sample_ok = 100;
+
+  bool operator==(const GatewayConfig&) const = default;
 };
 
 }  // namespace gatedrill::gateway

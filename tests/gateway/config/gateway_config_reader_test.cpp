@@ -249,6 +249,15 @@ TEST(GatewayConfig, EachThreadNeedsAConnectionOfAPoolThatHasALimit) {
   EXPECT_EQ(load(kSmallest, {"threads=4"}).problems, "");
 }
 
+TEST(GatewayConfig, TheDocumentWithEverySettingShowsTheDefaults) {
+  const auto documented = load_gateway_config(std::string(GD_SOURCE_DIR) + "/docs/gateway.yaml");
+  ASSERT_TRUE(documented) << documented.error().message;
+  GatewayConfig defaults = load(kSmallest).config;
+  defaults.routes[0].name = "shop";
+  EXPECT_TRUE(*documented == defaults);
+  EXPECT_EQ(explanation(*documented), explanation(defaults));
+}
+
 TEST(GatewayConfig, IsReadOverABase) {
   GatewayConfig config = load(kSmallest, {"upstreams.shop.max_requests=7"}).config;
   YamlDocument variant = YamlDocument::from_text(
