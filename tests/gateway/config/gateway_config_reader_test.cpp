@@ -153,7 +153,7 @@ routes:
   ASSERT_EQ(config.routes.size(), 2U);
   const RouteConfig& buy = config.routes[0];
   EXPECT_EQ(buy.name, "buy");
-  EXPECT_EQ(buy.match, (RouteConfig::Match{"shop.example", "/buy"}));
+  EXPECT_EQ(buy.match, (RouteConfig::Match{"shop.example", "/buy", ""}));
   EXPECT_EQ(buy.strip_prefix, "/buy");
   EXPECT_EQ(buy.timeouts, (TimeoutConfig{100ms, 5s, 6s, 7s, 2h})) << "connect is that of the top";
   EXPECT_THAT(buy.upgrade, ElementsAre("websocket", "my-protocol"));
