@@ -70,11 +70,10 @@ std::string health_line(const Health::Config& health) {
 std::size_t own_field_bytes(const GatewayConfig& config) {
   constexpr std::size_t kLongestAddress = 45;  // IPv6
   constexpr std::size_t kLongestId = 40;
-  constexpr std::size_t kFields = sizeof("via: 1.1 \r\n") + sizeof("x-forwarded-for: \r\n") +
-                                  sizeof("x-forwarded-proto: http\r\n") +
-                                  sizeof("x-forwarded-host: \r\n") + sizeof("x-request-id: \r\n") +
-                                  sizeof("x-attempt-count: 1\r\n");
-  return kFields + config.name.size() + kLongestAddress + kLongestId;
+  constexpr std::string_view kFields =
+      "via: 1.1 \r\nx-forwarded-for: \r\nx-forwarded-proto: http\r\nx-forwarded-host: \r\n"
+      "x-request-id: \r\nx-attempt-count: 1\r\n";
+  return kFields.size() + config.name.size() + kLongestAddress + kLongestId;
 }
 
 std::string at_least(const MinimumRate::Config& rate) {
@@ -105,6 +104,14 @@ std::string clients_explanation(const GatewayConfig& config) {
   text += line(
       "answer by", to_text(client.body_timeout),
       "for each next piece to be taken, and " + at_least(client.read_rate) + "; slower: closed");
+  text +=
+      line("clients", client.connections_max > 0 ? std::to_string(client.connections_max) : "any",
+           std::string("at once; more wait") +
+               (client.connections_max > 0 ? "" : " when half of the descriptors are taken") +
+               (client.connections_per_ip_max > 0
+                    ? "; " + std::to_string(client.connections_per_ip_max) +
+                          " from one address, more: 503 overloaded"
+                    : ""));
   text += line("keep-alive", to_text(client.keep_alive),
                "idle between requests; whoever keeps connections to us must drop them earlier");
   return text;

@@ -49,6 +49,10 @@ void read_client(YamlReader& reader, ClientConfig& config) {
   reader.optional("max_body", as_size(config.body_bytes_max));
   read_head_limits(reader, config.head);
   reader.optional("max_uri", as_size(config.head.target_bytes), positive);
+  using http::UnderscoreNames;
+  reader.optional("underscore_names",
+                  one_of(config.underscore_names,
+                         {UnderscoreNames::drop, UnderscoreNames::pass, UnderscoreNames::refuse}));
   reader.optional("trusted_proxies",
                   [&](YamlReader& proxies) { read_networks(proxies, config.trusted_proxies); });
   reader.optional("proxy_protocol", [&](YamlReader& protocol) {

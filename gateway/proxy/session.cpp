@@ -79,6 +79,7 @@ void Session::identify(const boost::asio::ip::address& address) {
 }
 
 StreamEnd Session::refuse(Cause cause, int status, std::string_view reason) {
+  shard_.on_request_begun();
   return stream_.refuse_unread(http::Refusal{cause, status, reason});
 }
 
@@ -92,6 +93,7 @@ Task<> Session::run() {
     if (read == HeadRead::timed_out) {
       end = refuse(Cause::client_header_timeout, 408, "slow_head");
     } else {
+      shard_.on_request_begun();
       end = co_await stream_.serve(head_, parsed_);
     }
     between_requests_ = true;

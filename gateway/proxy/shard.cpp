@@ -50,6 +50,7 @@ Shard::~Shard() {
 }
 
 void Shard::accept(int descriptor, const TcpEndpoint& peer) {
+  ++ledger_.connections;
   auto client = std::make_shared<Connection>(reactor_, 0, descriptor);
   auto session = std::make_unique<Session>(*this, std::move(client), peer.address());
   Session& started = *session;

@@ -57,9 +57,10 @@ void append_proxy_status(std::string& out, std::string_view proxy, const Stream:
 Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::HeadResult& parsed) {
   const http::RequestVerdict verdict = http::judge_request(head, parsed);
   if (verdict.refusal) co_return refuse_unread(*verdict.refusal);
-  const http::RequestOptions options = http::request_options(head);
+  const http::RequestOptions options =
+      http::request_options(head, session_.shard().config().client.underscore_names);
   prepare(head, verdict, options);
-  note_for_log(head, verdict.host);
+  note_for_log(head, verdict.host, options.dropped_name);
   if (head.method == "CONNECT" && !session_.shard().config().connect.allow.empty()) {
     co_return co_await connect(head, verdict.framing, parsed.size);
   }
@@ -186,7 +187,7 @@ void Stream::identify(const http::RequestHead& head, std::string_view request_id
 // it was coming.
 StreamEnd Stream::refuse_unread(const http::Refusal& refusal) {
   identify(http::RequestHead{}, {});
-  note_for_log(http::RequestHead{}, {});
+  note_for_log(http::RequestHead{}, {}, {});
   head_only_ = false;
   return refuse(session_.head_begun(), refusal);
 }
@@ -228,12 +229,14 @@ void Stream::record(const RequestDone& request,
                     std::span<const AttemptDone> attempts,
                     std::uint64_t body_out) {
   Shard& shard = session_.shard();
+  shard.on_request_ended(request.cause);
   for (const AttemptDone& attempt : attempts)
     shard.sink().publish({shard.name(), attempt});
   shard.sink().publish({shard.name(), request});
   if (shard.access_log() == nullptr || !shard.logs(request)) return;
   AccessEntry entry{request, attempts, shard.clock().unix_time(request.at),
                     host_,   target_,  refused_};
+  entry.dropped_field = dropped_;
   entry.body_in = upload_.payload_bytes();
   entry.body_out = body_out;
   std::string& line = shard.log_line();
@@ -243,10 +246,13 @@ void Stream::record(const RequestDone& request,
 }
 
 // What the access log tells of a request beyond its events: the head's views do not last.
-void Stream::note_for_log(const http::RequestHead& head, std::string_view host) {
+void Stream::note_for_log(const http::RequestHead& head,
+                          std::string_view host,
+                          std::string_view dropped_name) {
   if (session_.shard().access_log() == nullptr) return;
   host_.assign(host);
   target_.assign(head.target);
+  dropped_.assign(dropped_name);
 }
 
 void Stream::write_reply(const Reply& reply) {

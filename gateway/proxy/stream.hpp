@@ -102,7 +102,9 @@ class Stream {
                           std::size_t head_size);
   StreamEnd answer(Cause cause, int status, std::string_view fields = {});
   void record_refused(TimePoint began, Cause cause, int status);
-  void note_for_log(const http::RequestHead& head, std::string_view host);
+  void note_for_log(const http::RequestHead& head,
+                    std::string_view host,
+                    std::string_view dropped_name);
 
   Session& session_;
   Upload upload_;
@@ -112,6 +114,7 @@ class Stream {
   std::string request_id_;         // whole, as it is sent on
   std::string host_;               // for the access log, if there is one
   std::string target_;             // the same
+  std::string dropped_;            // the same
   std::string_view refused_;       // why, if it was: a literal
   std::uint64_t reply_bytes_ = 0;  // of the body of an answer of our own
   bool head_only_ = false;

@@ -206,6 +206,12 @@ class SlowClients : public ::testing::Test {
     return found;
   }
 
+  // Both were seen, and beside them at most clients that left in the end.
+  void expect_causes(const std::string& one, const std::string& other) const {
+    EXPECT_THAT(causes(), ::testing::IsSupersetOf({one, other}));
+    EXPECT_THAT(causes(), ::testing::IsSubsetOf({one, other, std::string("client_closed")}));
+  }
+
   std::string folder_;
   std::optional<ScriptedPeer> origin_;
   std::optional<GatewayProgram> gateway_;
@@ -213,12 +219,12 @@ class SlowClients : public ::testing::Test {
 
 TEST_F(SlowClients, SlowHeadsDoNotHarmOthers) {
   attack("-H", {"-u", url("/small")});
-  EXPECT_THAT(causes(), ::testing::UnorderedElementsAre("ok", "client_header_timeout"));
+  expect_causes("ok", "client_header_timeout");
 }
 
 TEST_F(SlowClients, SlowBodiesDoNotHarmOthers) {
   attack("-B", {"-u", url("/small")});
-  EXPECT_THAT(causes(), ::testing::UnorderedElementsAre("ok", "client_body_timeout"));
+  expect_causes("ok", "client_body_timeout");
 }
 
 TEST_F(SlowClients, EndlessRangesDoNotHarmOthers) {
@@ -229,7 +235,7 @@ TEST_F(SlowClients, EndlessRangesDoNotHarmOthers) {
 TEST_F(SlowClients, SlowReadersDoNotHarmOthers) {
   attack("-X", {"-u", url("/large"), "-c", "150", "-r", "50", "-w", "256", "-y", "512", "-n", "1",
                 "-z", "32"});
-  EXPECT_THAT(causes(), ::testing::UnorderedElementsAre("ok", "client_closed"));
+  expect_causes("ok", "client_closed");
 }
 
 }  // namespace

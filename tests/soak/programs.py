@@ -112,21 +112,22 @@ def faults(random, seconds, calm):
 class World:
     """Everything but the clients. JSON is YAML, so that is what the configurations are written in."""
 
-    def __init__(self, gatedrill, work, seed, random, seconds, calm):
+    def __init__(self, options, work, random, calm):
         self.work, self.started = work, []
+        gatedrill = options.gatedrill
         self.port, *ports = free_ports(9)
         links, self.origin_ports = ports[:4], ports[4:]
         try:
             self.origins = [self._origin(gatedrill, index, port) for index, port in enumerate(self.origin_ports[:3], 1)]
             self.large = self._origin(gatedrill, 4, self.origin_ports[3], body="1MiB")
-            chaos = {"seed": seed, "faults": faults(random, seconds, calm),
+            chaos = {"seed": options.seed, "faults": faults(random, options.seconds, calm),
                      "links": {f"shop-{index}": {"listen": f"127.0.0.1:{link}", "to": f"127.0.0.1:{port}"}
                                for index, (link, port) in enumerate(zip(links, self.origin_ports), 1)}}
             self.chaos = self._start("chaos", [gatedrill, "chaos", "-c", self._write("chaos", chaos)], links[0])
             endpoints = [{"address": f"127.0.0.1:{link}", "name": f"shop-{index}"}
                          for index, link in enumerate(links, 1)]
             self.gateway = self._start(
-                "gateway", [gatedrill, "gateway", "-c", self._write("gateway", self._gateway(endpoints)),
+                "gateway", [gatedrill, "gateway", "-c", self._write("gateway", self._gateway(endpoints, options.threads)),
                             "-o", work / "run.db"], self.port)
         except BaseException:
             self.stop()
@@ -149,10 +150,11 @@ class World:
         return self._start(f"origin-{index}",
                            [gatedrill, "origin", "-c", self._write(f"origin-{index}", config)], port)
 
-    def _gateway(self, endpoints):
+    def _gateway(self, endpoints, threads):
         pool = {"idle_timeout": "2s", "max_idle": 32}
         return {
             "listen": f"127.0.0.1:{self.port}",
+            "threads": threads,
             "sample_ok": 1,
             "drain_timeout": "5s",
             "client": {"header_timeout": "2s", "body_timeout": "2s", "max_requests": 500, "max_body": "256KiB"},

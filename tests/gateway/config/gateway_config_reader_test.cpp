@@ -249,6 +249,15 @@ TEST(GatewayConfig, EachThreadNeedsAConnectionOfAPoolThatHasALimit) {
   EXPECT_EQ(load(kSmallest, {"threads=4"}).problems, "");
 }
 
+TEST(GatewayConfig, TheDocumentWithEverySettingShowsTheDefaults) {
+  const auto documented = load_gateway_config(std::string(GD_SOURCE_DIR) + "/docs/gateway.yaml");
+  ASSERT_TRUE(documented) << documented.error().message;
+  GatewayConfig defaults = load(kSmallest).config;
+  defaults.routes[0].name = "shop";
+  EXPECT_TRUE(*documented == defaults);
+  EXPECT_EQ(explanation(*documented), explanation(defaults));
+}
+
 TEST(GatewayConfig, IsReadOverABase) {
   GatewayConfig config = load(kSmallest, {"upstreams.shop.max_requests=7"}).config;
   YamlDocument variant = YamlDocument::from_text(
@@ -295,7 +304,6 @@ TEST(Explanation, SaysWhatIsOff) {
             "  response  3s\n"
             "  idle      15s     between two reads of the answer's body\n"
             "  tunnel    1h      that neither side sends anything, after a 101\n"
-            "  tunnel    1h      that neither side sends anything, after a 101\n"
             "  total     5s      from the request's end to the answer's head, retries and back-off "
             "included\n"
             "  retry     off\n"
@@ -305,8 +313,11 @@ TEST(Explanation, SaysWhatIsOff) {
 }
 
 TEST(Explanation, SaysWhatEachHopAcceptsSoThatTiersCanAgree) {
-  const Loaded loaded = load(kSmallest, {"name=edge", "client={max_header: 16KiB, max_body: 1MiB}",
-                                         "response={max_header_line: 4KiB}"});
+  const Loaded loaded =
+      load(kSmallest, {"name=edge",
+                       "client={max_header: 16KiB, max_body: 1MiB, max_connections: 50, "
+                       "max_connections_per_ip: 5}",
+                       "response={max_header_line: 4KiB}"});
   ASSERT_EQ(loaded.problems, "");
   EXPECT_THAT(
       explanation(loaded.config),
@@ -321,11 +332,12 @@ TEST(Explanation, SaysWhatEachHopAcceptsSoThatTiersCanAgree) {
           "client_body_timeout\n"
           "  answer by 15s     for each next piece to be taken, and at least 240B/s over 20s; "
           "slower: closed\n"
-          "  keep-alive 1m      idle between requests; whoever keeps connections to us must drop "
+          "  clients   50      at once; more wait; 5 from one address, more: 503 overloaded\n"
+          "  keep-alive 1m     idle between requests; whoever keeps connections to us must drop "
           "them earlier\n"
           "\n"
           "to upstreams: what the next tier must take, and may answer\n"
-          "  head      16KiB   and some 204 bytes of ours and its Host once more, in 6 fields; a "
+          "  head      16KiB   and some 200 bytes of ours and its Host once more, in 6 fields; a "
           "tier that takes less answers 431 or 400\n"
           "  answer    32KiB   in 100 fields of at most 4KiB; beyond: 502 "
           "response_header_too_large\n"

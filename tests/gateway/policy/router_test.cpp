@@ -9,7 +9,7 @@ namespace {
 
 RouteConfig route(std::string host, std::string prefix) {
   RouteConfig config;
-  config.match = {std::move(host), std::move(prefix)};
+  config.match = {std::move(host), std::move(prefix), ""};
   return config;
 }
 

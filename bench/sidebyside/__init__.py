@@ -1,0 +1,1 @@
+"""gatedrill, nginx and HAProxy side by side: what bench/run is made of."""
