@@ -61,5 +61,17 @@ TEST(Router, ARouteWithoutANameIsKnownByItsMatch) {
   EXPECT_EQ(route_name(named), "order");
 }
 
+TEST(Router, ARouteForAConnectTakesItsTargetAndNothingElse) {
+  std::vector<RouteConfig> routes(2);
+  routes[0].match.connect = "db.internal:5432";
+  routes[1].match.path_prefix = "/shop";
+  const Router router(routes);
+  EXPECT_EQ(router.match_connect("DB.internal:5432"), 0U);
+  EXPECT_EQ(router.match_connect("db.internal:5433"), std::nullopt);
+  EXPECT_EQ(router.match_connect("db.internal"), std::nullopt);
+  EXPECT_EQ(router.match("db.internal:5432", "/"), std::nullopt);
+  EXPECT_EQ(router.match("any", "/shop"), 1U);
+}
+
 }  // namespace
 }  // namespace gatedrill::gateway
