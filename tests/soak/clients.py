@@ -31,6 +31,10 @@ class Tally:
         self.done["surprise"] += 1
 
 
+class Gone(Exception):
+    """The gateway takes no more connections."""
+
+
 class Answer:
     def __init__(self, status, whole, closes):
         self.status, self.whole, self.closes = status, whole, closes
@@ -62,7 +66,7 @@ async def read_answer(reader):
 def reset(writer):
     """RST instead of FIN."""
     link = writer.get_extra_info("socket")
-    if link is not None:
+    if link is not None and link.fileno() >= 0:
         link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
 
@@ -87,16 +91,28 @@ class Clients:
         for odd, pause in ((self._leave, 0.05), (self._leave, 0.07), (self._stall_head, 0.5), (self._stall_body, 0.5),
                            (self._malformed, 0.2), (self._read_slowly, 0.5), (self._idle, 0.3)):
             parts.append(self._again(odd, pause))
-        await asyncio.gather(*parts)
+        for outcome in await asyncio.gather(*parts, return_exceptions=True):
+            if isinstance(outcome, Exception) and not isinstance(outcome, Gone):
+                raise outcome
 
     def _id(self, kind):
         self.number += 1
         return f"{kind}-{self.number}"
 
     async def _connect(self):
-        return await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 17)
+        """Without the gateway there is nothing more to do: all clients end."""
+        try:
+            return await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 17)
+        except OSError as error:
+            self.tally.surprise(f"no connection to the gateway: {error}")
+            self.until = 0.0
+            raise Gone() from error
 
-    def _request(self, name, path="/item"):
+    def _path(self):
+        """Some answers are large enough to be broken off."""
+        return "/large" if self.random.random() < 0.02 else "/item"
+
+    def _request(self, name, path):
         """One whole request: mostly GET, sometimes with a body, sometimes in chunks."""
         draw = self.random.random()
         head = f"{path} HTTP/1.1\r\nHost: shop.example\r\nX-Request-Id: {name}\r\n"
@@ -116,7 +132,7 @@ class Clients:
                 reader, writer = await self._connect()
             names = [self._id("steady") for _ in range(2 if self.random.random() < 0.05 else 1)]
             began = loop.time()
-            writer.write(b"".join(self._request(name) for name in names))
+            writer.write(b"".join(self._request(name, self._path()) for name in names))
             for index, name in enumerate(names):
                 try:
                     answer = await asyncio.wait_for(read_answer(reader), 10)
@@ -154,10 +170,13 @@ class Clients:
                 running.add(task)
                 task.add_done_callback(running.discard)
             await asyncio.sleep(pause * self.random.uniform(0.5, 1.5))
-        await asyncio.gather(*list(running))
+        await asyncio.gather(*list(running), return_exceptions=True)
 
     async def _guarded(self, action):
-        reader, writer = await self._connect()
+        try:
+            reader, writer = await self._connect()
+        except Gone:
+            return
         try:
             await asyncio.wait_for(action(reader, writer), 20)
         except (ConnectionError, BrokenPipeError):
@@ -214,7 +233,11 @@ class Clients:
         name = self._id("left")
         self.tally.left.add(name)
         writer.write(f"GET /large HTTP/1.1\r\nHost: shop.example\r\nX-Request-Id: {name}\r\n\r\n".encode())
-        for _ in range(10):
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError:
+            return
+        for _ in range(10 if b" 200 " in head else 0):
             if not await reader.read(4000):
                 break
             await asyncio.sleep(0.3)

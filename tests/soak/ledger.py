@@ -7,6 +7,7 @@ ids say from outside that none is missing and none is there twice.
 """
 
 import collections
+import json
 import sqlite3
 
 # Causes after which the client got no whole answer of ours or the upstream's.
@@ -34,9 +35,14 @@ def read_run(path):
     return rows, totals, dropped
 
 
-def close(tally, path):
+def logged_ids(path):
+    with open(path, encoding="utf-8") as log:
+        return collections.Counter(json.loads(line)["request_id"] for line in log)
+
+
+def close(tally, work):
     """The ledger's lines and the checks."""
-    rows, totals, dropped = read_run(path)
+    rows, totals, dropped = read_run(work / "run.db")
     seen = collections.Counter(row[0] for row in rows)
     by_id = {row[0]: row for row in rows}
     accepted = sum(totals.values())
@@ -53,6 +59,8 @@ def close(tally, path):
     checks = [
         Check("every row is counted", accepted == len(rows) and dropped == 0,
               f"{accepted} requests in per_second, {len(rows)} rows, {dropped} dropped"),
+        Check("the access log has a line for each row", logged_ids(work / "access.log") == seen,
+              f"{sum(seen.values())} rows"),
         Check("every answered request has a row", not missing, f"{len(steady)} requests; missing: {some(missing) or 'none'}"),
         Check("no request has two rows", not twice, some(twice) or "none has"),
         Check("nothing is recorded that nobody sent", not unexplained,

@@ -103,7 +103,7 @@ def faults(random, seconds, calm):
     while at < seconds - calm - 2:
         lasts = min(random.uniform(1, 6), seconds - calm - at)
         fault = {"name": f"fault-{len(planned)}", "at": f"{int(at * 1000)}ms", "for": f"{int(lasts * 1000)}ms",
-                 "target": {"endpoint": f"shop-{random.randint(1, 3)}"}}
+                 "target": {"endpoint": f"shop-{random.randint(1, 4)}"}}
         planned.append(fault | random.choice(kinds)())
         at += random.uniform(0.5, 5)
     return planned
@@ -156,6 +156,7 @@ class World:
             "listen": f"127.0.0.1:{self.port}",
             "threads": threads,
             "sample_ok": 1,
+            "access_log": str(self.work / "access.log"),
             "drain_timeout": "5s",
             "client": {"header_timeout": "2s", "body_timeout": "2s", "max_requests": 500, "max_body": "256KiB"},
             "timeouts": {"connect": "500ms", "response": "1s", "idle": "1s", "total": "3s"},
