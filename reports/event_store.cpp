@@ -53,6 +53,7 @@ struct EventStore::State {
   Database database;
   std::optional<RowWriter> rows;
   Tally tally;
+  std::int64_t settled_until = 0;
   TimePoint last_event{};
   int rows_in_transaction = 0;
   bool in_transaction = false;
@@ -89,6 +90,7 @@ struct EventStore::State {
     note(rows->write(event, weight));
     last_event = std::max(last_event, RowWriter::time_of(event));
     if (++rows_in_transaction >= kRowsPerTransaction) {
+      write_settled();
       commit();
       tally.compact();
     }
@@ -122,19 +124,38 @@ struct EventStore::State {
     note(insert->run());
   }
 
+  void write(const Tally& totals);
+  void write_settled();
   void write_totals();
   void write_dropped_reasons();
   void finish();
 };
 
+void EventStore::State::write(const Tally& totals) {
+  for (const Tally::Outcome& outcome : totals.outcomes()) {
+    if (!failure) note(rows->write(outcome));
+  }
+  totals.for_each_latency([this](const Tally::Latency& latency) {
+    if (!failure) note(rows->write(latency));
+  });
+}
+
+// So that a run of weeks needs no more memory than one of minutes, and leaves its totals even if it
+// is killed.
+void EventStore::State::write_settled() {
+  constexpr std::int64_t kOpenSeconds = 120;  // later requests of theirs are rare
+  constexpr std::int64_t kAtOnce = 30;
+  const std::int64_t settled = tally.latest_second() - kOpenSeconds;
+  if (failure || settled < settled_until + kAtOnce) return;
+  settled_until = settled;
+  begin();
+  write(tally.take_before(settled));
+}
+
 void EventStore::State::write_totals() {
   begin();
   if (failure) return;
-  for (const Tally::Outcome& outcome : tally.outcomes())
-    note(rows->write(outcome));
-  tally.for_each_latency([this](const Tally::Latency& latency) {
-    if (!failure) note(rows->write(latency));
-  });
+  write(tally);
   if (failure) return;
   const Result<std::optional<std::int64_t>> known =
       database.integer("SELECT count(*) FROM t_run WHERE key = 'duration_ms'");
@@ -224,6 +245,7 @@ void EventStore::add_row(const Event& event, std::uint32_t weight) noexcept {
 void EventStore::count(const Tally& tally) {
   const std::lock_guard lock(state_->mutex);
   state_->tally.merge(tally);
+  state_->write_settled();
   state_->tally.compact();
 }
 

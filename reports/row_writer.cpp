@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include <sqlite3.h>
+
 #include "reports/hdr_codec.hpp"
 
 namespace gatedrill::reports {
@@ -124,7 +126,16 @@ Result<RowWriter> RowWriter::prepare(Database& database) {
     Statement& statement;
     const char* name;
     int columns;
+    const char* verb = "INSERT INTO";
+    const char* conflict = "";
   };
+
+  constexpr const char* kAdd =
+      " ON CONFLICT(second, coalesce(gateway, ''), coalesce(route, ''), coalesce(status, 0), "
+      "cause) "
+      "DO UPDATE SET requests = requests + excluded.requests, "
+      "upstream_attempts = upstream_attempts + excluded.upstream_attempts, "
+      "reached = reached + excluded.reached";
 
   RowWriter writer;
   for (const Table& table :
@@ -133,15 +144,22 @@ Result<RowWriter> RowWriter::prepare(Database& database) {
         Table{writer.transition_, "t_transition", 7}, Table{writer.probe_, "t_probe", 6},
         Table{writer.eviction_, "t_eviction", 8}, Table{writer.fault_, "t_fault", 6},
         Table{writer.fault_hit_, "t_fault_hit", 8}, Table{writer.resource_, "t_resource", 9},
-        Table{writer.dropped_, "t_dropped", 3}, Table{writer.outcome_, "t_per_second", 8},
-        Table{writer.latency_, "t_latency", 10}, Table{writer.phase_, "t_phase", 4}}) {
-    std::string sql = std::string("INSERT INTO ") + table.name + " VALUES(?";
+        Table{writer.dropped_, "t_dropped", 3},
+        Table{writer.outcome_, "t_per_second", 8, "INSERT INTO", kAdd},
+        Table{writer.latency_, "t_latency", 10, "INSERT OR REPLACE INTO"},
+        Table{writer.phase_, "t_phase", 4}}) {
+    std::string sql = std::string(table.verb) + " " + table.name + " VALUES(?";
     for (int i = 1; i < table.columns; ++i)
       sql += ",?";
-    Result<Statement> statement = database.prepare(sql + ")");
+    Result<Statement> statement = database.prepare(sql + ")" + table.conflict);
     if (!statement) return statement.error();
     table.statement = std::move(*statement);
   }
+  Result<Statement> known = database.prepare(
+      "SELECT histogram, max_ns FROM t_latency WHERE second = ? AND coalesce(gateway, '') = ? AND "
+      "coalesce(route, '') = ?");
+  if (!known) return known.error();
+  writer.known_latency_ = std::move(*known);
   return writer;
 }
 
@@ -326,8 +344,22 @@ int RowWriter::write(const Tally::Outcome& outcome) {
       .write();
 }
 
+// What this second was given before, if anything.
+void RowWriter::merge_known(const Tally::Latency& latency, Histogram& histogram) {
+  known_latency_.bind(1, latency.second);
+  known_latency_.bind(2, name_of(latency.gateway));
+  known_latency_.bind(3, name_of(latency.route));
+  if (known_latency_.step() == SQLITE_ROW) {
+    if (const Result<Histogram> known = decode_hdr(known_latency_.blob(0))) {
+      histogram.merge(Histogram::from_counts(known->counts(), Duration{known_latency_.integer(1)}));
+    }
+  }
+  known_latency_.reset();
+}
+
 int RowWriter::write(const Tally::Latency& latency) {
-  const Histogram& histogram = latency.histogram;
+  Histogram histogram = latency.histogram;
+  merge_known(latency, histogram);
   const std::string bytes = encode_hdr(histogram);
   return Row(latency_)
       .gateway(latency.gateway)

@@ -41,6 +41,9 @@ class RowWriter {
   int insert(NameId gateway, const ResourceSample& event, std::uint32_t weight);
   int insert(NameId gateway, const Dropped& event, std::uint32_t weight);
 
+  void merge_known(const Tally::Latency& latency, Histogram& histogram);
+
+  Statement known_latency_;
   Statement request_, attempt_, send_, execution_, transition_, probe_, eviction_, fault_,
       fault_hit_, resource_, dropped_, outcome_, latency_, phase_;
 };

@@ -62,6 +62,12 @@ CREATE TABLE t_latency(
   p90_ns INTEGER NOT NULL, p99_ns INTEGER NOT NULL, p999_ns INTEGER NOT NULL,
   max_ns INTEGER NOT NULL, requests INTEGER NOT NULL, histogram BLOB NOT NULL) STRICT;
 
+-- A second may be added to after it was written: a request counts in that of its arrival.
+CREATE UNIQUE INDEX t_per_second_place ON t_per_second(
+  second, coalesce(gateway, ''), coalesce(route, ''), coalesce(status, 0), cause);
+CREATE UNIQUE INDEX t_latency_place ON t_latency(
+  second, coalesce(gateway, ''), coalesce(route, ''));
+
 CREATE TABLE t_resource(
   gateway TEXT, at_ns INTEGER NOT NULL, process TEXT, cpu_ns INTEGER NOT NULL,
   rss_bytes INTEGER NOT NULL, fds INTEGER NOT NULL, client_connections INTEGER NOT NULL,

@@ -75,6 +75,22 @@ void Tally::compact() {
   }
 }
 
+Tally Tally::take_before(std::int64_t second) {
+  Tally taken;
+  taken.latest_second_ = latest_second_;
+  std::erase_if(outcomes_, [&](const auto& entry) {
+    if (entry.first.place.second >= second) return false;
+    taken.outcomes_.insert(entry);
+    return true;
+  });
+  std::erase_if(latencies_, [&](auto& entry) {
+    if (entry.first.second >= second) return false;
+    taken.latencies_.emplace(entry.first, std::move(entry.second));
+    return true;
+  });
+  return taken;
+}
+
 std::vector<Tally::Outcome> Tally::outcomes() const {
   std::vector<Outcome> all;
   all.reserve(outcomes_.size());

@@ -57,6 +57,12 @@ class Tally {
 
   [[nodiscard]] bool empty() const { return outcomes_.empty(); }
 
+  // Of any request counted so far.
+  [[nodiscard]] std::int64_t latest_second() const { return latest_second_; }
+
+  // Takes out all seconds before this one. A request of theirs that ends later is counted anew.
+  [[nodiscard]] Tally take_before(std::int64_t second);
+
  private:
   struct Place {
     NameId gateway;

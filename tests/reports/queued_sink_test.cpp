@@ -116,6 +116,33 @@ TEST(QueuedSink, TellsWhatItLostAndThenTheRunIsNoEvidence) {
   EXPECT_EQ(rows_of(path, "SELECT value FROM run WHERE key = 'valid'"), "0\n");
 }
 
+TEST(EventStore, WritesSecondsThatAreOverWhileTheRunGoesOn) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("run.db");
+  auto store = EventStore::create(path).value();
+  const auto count_at = [&](std::int64_t second, Duration latency) {
+    RequestDone request;
+    request.at = TimePoint{std::chrono::seconds{second}};
+    request.latency = latency;
+    request.attempts = 1;
+    Tally tally;
+    tally.count(intern("g"), request);
+    store->count(tally);
+    ASSERT_TRUE(store->flush());
+  };
+  count_at(1, std::chrono::milliseconds{10});
+  EXPECT_EQ(rows_of(path, "SELECT count(*) FROM per_second"), "0\n");
+  count_at(1000, std::chrono::milliseconds{10});
+  EXPECT_EQ(rows_of(path, "SELECT second, requests FROM per_second"), "1|1\n")
+      << "a second that is over is written";
+  count_at(1, std::chrono::milliseconds{30});  // a tunnel of that second ends
+  ASSERT_TRUE(store->finish());
+  EXPECT_EQ(rows_of(path, "SELECT second, requests, upstream_attempts FROM per_second ORDER BY 1"),
+            "1|2|2\n1000|1|1\n");
+  EXPECT_EQ(rows_of(path, "SELECT second, requests, max_ms FROM latency ORDER BY 1"),
+            "1|2|30.0\n1000|1|10.0\n");
+}
+
 TEST(QueuedSink, LeavesAnUnfinishedRunWithoutItsMark) {
   const TemporaryFolder folder;
   const std::string path = folder.file("run.db");
