@@ -30,7 +30,8 @@ enum class StreamEnd {
 
 class Stream {
  public:
-  explicit Stream(Session& session) : session_(session) {}
+  // Whose requests it serves from now on. Before anything else.
+  void serves(Session& session) { session_ = &session; }
 
   // Serves the request whose head stands at the front of the client's input.
   Task<StreamEnd> serve(const http::RequestHead& head, const http::h1::HeadResult& parsed);
@@ -95,7 +96,7 @@ class Stream {
   void record_refused(TimePoint began, Cause cause, int status);
   void note_for_log(const http::RequestHead& head, std::string_view host);
 
-  Session& session_;
+  Session* session_ = nullptr;
   Upload upload_;
   http::ResponseHead answer_head_;
   Exchange::Request request_;
