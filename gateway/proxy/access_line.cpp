@@ -1,18 +1,19 @@
 #include "gateway/proxy/access_line.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <chrono>
 
 namespace gatedrill::gateway {
 namespace {
 
-void append_number(std::string& out, std::int64_t value, int digits_min = 1) {
+void append_number(std::string& out, std::int64_t value, std::size_t digits_min = 1) {
   char text[24];
   const char* end = std::to_chars(text, text + sizeof text, value).ptr;
-  for (auto size = end - text; size < digits_min; ++size)
-    out += '0';
-  out.append(text, static_cast<std::size_t>(end - text));
+  const auto size = static_cast<std::size_t>(end - text);
+  if (size < digits_min) out.append(digits_min - size, '0');
+  out.append(text, size);
 }
 
 // Milliseconds with three decimals.
@@ -47,7 +48,7 @@ void append_time(std::string& out, UnixTime at) {
 }
 
 // Views: a string takes a literal only after it has measured it.
-constexpr std::string_view kAfterKey = "\":";
+constexpr std::size_t kKeyBytesMax = 28;
 constexpr std::string_view kNull = "null";
 constexpr std::string_view kTrue = "true";
 constexpr std::string_view kFalse = "false";
@@ -85,11 +86,17 @@ class Members {
   explicit Members(std::string& out) : out_(out) { out_ += '{'; }
 
   std::string& key(std::string_view name) {
-    if (!first_) out_ += ',';
+    // Put together here: a piece at a time the string would grow by a few bytes a hundred times.
+    char text[kKeyBytesMax + 4];
+    char* end = text;
+    if (!first_) *end++ = ',';
     first_ = false;
-    out_ += '"';
-    out_.append(name).append(kAfterKey);
-    return out_;
+    *end++ = '"';
+    assert(name.size() <= kKeyBytesMax);
+    end = std::copy_n(name.data(), name.size(), end);
+    *end++ = '"';
+    *end++ = ':';
+    return out_.append(text, static_cast<std::size_t>(end - text));
   }
 
   void text(std::string_view name, std::string_view value) {
