@@ -6,6 +6,7 @@
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace gatedrill {
 namespace {
@@ -73,7 +74,16 @@ NameId intern_untrusted(std::string_view name) {
 }
 
 std::string_view name_of(NameId id) {
-  return table().name_of(id);
+  if (!id) return {};
+  // What a thread looked up it knows from then on, without the table's lock.
+  thread_local std::vector<std::string_view> known;
+  if (id.value < known.size() && !known[id.value].empty()) return known[id.value];
+  const std::string_view name = table().name_of(id);
+  if (id.value < kRememberedMax) {
+    if (id.value >= known.size()) known.resize(std::size_t{id.value} + 1);
+    known[id.value] = name;
+  }
+  return name;
 }
 
 }  // namespace gatedrill

@@ -1,17 +1,19 @@
 #include "gateway/proxy/access_line.hpp"
 
+#include <algorithm>
+#include <cassert>
 #include <charconv>
-#include <ctime>
+#include <chrono>
 
 namespace gatedrill::gateway {
 namespace {
 
-void append_number(std::string& out, std::int64_t value, int digits_min = 1) {
+void append_number(std::string& out, std::int64_t value, std::size_t digits_min = 1) {
   char text[24];
   const char* end = std::to_chars(text, text + sizeof text, value).ptr;
-  for (auto size = end - text; size < digits_min; ++size)
-    out += '0';
-  out.append(text, static_cast<std::size_t>(end - text));
+  const auto size = static_cast<std::size_t>(end - text);
+  if (size < digits_min) out.append(digits_min - size, '0');
+  out.append(text, size);
 }
 
 // Milliseconds with three decimals.
@@ -24,20 +26,45 @@ void append_ms(std::string& out, Duration duration) {
 
 // "2026-11-30T10:00:00.123Z"
 void append_time(std::string& out, UnixTime at) {
-  const auto seconds = static_cast<std::time_t>(at.ns / 1'000'000'000);
-  std::tm calendar{};
-  ::gmtime_r(&seconds, &calendar);
-  char text[24];
-  out.append(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S.", &calendar));
-  append_number(out, at.ns / 1'000'000 % 1000, 3);
+  // Not strftime, which asks for the time zone and takes a lock for it.
+  const std::chrono::sys_time<Duration> time{Duration{at.ns}};
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date{day};
+  const std::chrono::hh_mm_ss clock{std::chrono::floor<std::chrono::milliseconds>(time - day)};
+  append_number(out, static_cast<int>(date.year()), 4);
+  out += '-';
+  append_number(out, static_cast<unsigned>(date.month()), 2);
+  out += '-';
+  append_number(out, static_cast<unsigned>(date.day()), 2);
+  out += 'T';
+  append_number(out, clock.hours().count(), 2);
+  out += ':';
+  append_number(out, clock.minutes().count(), 2);
+  out += ':';
+  append_number(out, clock.seconds().count(), 2);
+  out += '.';
+  append_number(out, clock.subseconds().count(), 3);
   out += 'Z';
 }
+
+// Views: a string takes a literal only after it has measured it.
+constexpr std::size_t kKeyBytesMax = 28;
+constexpr std::string_view kNull = "null";
+constexpr std::string_view kTrue = "true";
+constexpr std::string_view kFalse = "false";
 
 // Whatever bytes it holds: those beyond ASCII are read as Latin-1.
 void append_quoted(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
+  const auto stands_for_itself = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x20 && byte < 0x7f && c != '"' && c != '\\';
+  };
   out += '"';
-  for (const char c : text) {
+  const auto special = std::find_if_not(text.begin(), text.end(), stands_for_itself);
+  const auto plain = static_cast<std::size_t>(special - text.begin());
+  out.append(text.substr(0, plain));
+  for (const char c : text.substr(plain)) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       out += '\\';
@@ -59,15 +86,23 @@ class Members {
   explicit Members(std::string& out) : out_(out) { out_ += '{'; }
 
   std::string& key(std::string_view name) {
-    if (!first_) out_ += ',';
+    // Put together here: a piece at a time the string would grow by a few bytes a hundred times.
+    char text[kKeyBytesMax + 4];
+    char* end = text;
+    if (!first_) *end++ = ',';
     first_ = false;
-    return out_.append("\"").append(name).append("\":");
+    *end++ = '"';
+    assert(name.size() <= kKeyBytesMax);
+    end = std::copy_n(name.data(), name.size(), end);
+    *end++ = '"';
+    *end++ = ':';
+    return out_.append(text, static_cast<std::size_t>(end - text));
   }
 
   void text(std::string_view name, std::string_view value) {
     key(name);
     if (value.empty()) {
-      out_.append("null");
+      out_.append(kNull);
     } else {
       append_quoted(out_, value);
     }
@@ -80,16 +115,16 @@ class Members {
 
   void status(int value) {
     if (value != 0) return number("status", value);
-    key("status").append("null");
+    key("status").append(kNull);
   }
 
-  void flag(std::string_view name, bool value) { key(name).append(value ? "true" : "false"); }
+  void flag(std::string_view name, bool value) { key(name).append(value ? kTrue : kFalse); }
 
   void ms(std::string_view name, Duration value) { append_ms(key(name), value); }
 
   void phase(std::string_view name, Duration value) {
     if (value != PhaseTimes::kNotBegun) return ms(name, value);
-    key(name).append("null");
+    key(name).append(kNull);
   }
 
   void end() { out_ += '}'; }

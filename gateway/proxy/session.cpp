@@ -31,14 +31,14 @@ Session::Session(Shard& shard,
       has_proxy_header_(shard.sends_proxy_header(plain(address))),
       deadline_(shard.context(), shard.clock(), *this),
       now_(shard.clock().now()),
-      head_begun_(now_),
-      stream_(*this) {
+      head_begun_(now_) {
   identify(plain(address));
   client_->owned_by(this);
 }
 
 Session::~Session() {
   task_ = Task<>{};
+  leave_desk();
   client_->owned_by(nullptr);
   client_->close();
 }
@@ -72,6 +72,15 @@ void Session::wake() {
   if (task_.done()) shard_.remove(*this);
 }
 
+Desk& Session::desk() {
+  if (!desk_) desk_ = shard_.desks().take(*this);
+  return *desk_;
+}
+
+void Session::leave_desk() {
+  if (desk_) shard_.desks().give(std::move(desk_));
+}
+
 void Session::identify(const boost::asio::ip::address& address) {
   address_ = address.to_string();
   client_name_ = intern_untrusted(address_);
@@ -80,7 +89,7 @@ void Session::identify(const boost::asio::ip::address& address) {
 
 StreamEnd Session::refuse(Cause cause, int status, std::string_view reason) {
   shard_.on_request_begun();
-  return stream_.refuse_unread(http::Refusal{cause, status, reason});
+  return desk().stream.refuse_unread(http::Refusal{cause, status, reason});
 }
 
 Task<> Session::run() {
@@ -94,14 +103,14 @@ Task<> Session::run() {
       end = refuse(Cause::client_header_timeout, 408, "slow_head");
     } else {
       shard_.on_request_begun();
-      end = co_await stream_.serve(head_, parsed_);
+      end = co_await desk_->stream.serve(desk_->head, desk_->parsed);
     }
     between_requests_ = true;
-    to_client_.flush(*client_);
+    to_client().flush(*client_);
   }
   if (end == StreamEnd::abort) {
     client_->abort();
-  } else if (end == StreamEnd::linger || !to_client_.empty()) {
+  } else if (end == StreamEnd::linger || !all_sent()) {
     co_await linger();
   }
 }
@@ -161,17 +170,22 @@ Task<Session::HeadRead> Session::read_head() {
     if (input.size() > parsed_bytes &&
         (input.find('\n', parsed_bytes) != std::string_view::npos ||
          input.size() - parsed_bytes > limits.head.line_bytes || parsed_bytes == 0)) {
-      parsed_ = http::h1::parse_request_head(input, limits.head, head_);
+      http::h1::HeadResult& parsed = desk().parsed;
+      parsed = http::h1::parse_request_head(input, limits.head, desk().head);
       parsed_bytes = input.size();
       // What is wrong already will not be put right by the rest.
-      if (parsed_.state != http::h1::HeadState::incomplete || !parsed_.defects.none()) {
+      if (parsed.state != http::h1::HeadState::incomplete || !parsed.defects.none()) {
         co_return HeadRead::complete;
       }
     }
-    to_client_.flush(*client_);
+    if (desk_) desk_->to_client.flush(*client_);
     if (client_->ended() || client_->write_error() || stopping_) co_return HeadRead::ended;
     if (now_ >= by) co_return begun ? HeadRead::timed_out : HeadRead::ended;
-    if (!to_client_.empty()) client_->await_writable();
+    if (!all_sent()) {
+      client_->await_writable();
+    } else if (!begun) {
+      leave_desk();
+    }
     client_->start_read(limits.head.head_bytes);
     co_await event(by);
   }
@@ -183,8 +197,8 @@ Task<> Session::linger() {
   std::size_t read_over = 0;
   bool shut = false;
   for (;;) {
-    to_client_.flush(*client_);
-    if (to_client_.empty() && !shut) {
+    if (desk_) desk_->to_client.flush(*client_);
+    if (all_sent() && !shut) {
       client_->shutdown_write();
       shut = true;
     }
@@ -194,7 +208,7 @@ Task<> Session::linger() {
         read_over > kLingerBytes) {
       co_return;
     }
-    if (!to_client_.empty()) client_->await_writable();
+    if (!all_sent()) client_->await_writable();
     client_->start_read();
     co_await event(by);
   }

@@ -16,13 +16,11 @@
 
 #include "gateway/core/names.hpp"
 #include "gateway/core/time.hpp"
-#include "gateway/http/h1/head_parser.hpp"
 #include "gateway/net/connection.hpp"
 #include "gateway/net/deadline.hpp"
 #include "gateway/net/task.hpp"
 #include "gateway/proxy/client_connections.hpp"
-#include "gateway/proxy/outbox.hpp"
-#include "gateway/proxy/stream.hpp"
+#include "gateway/proxy/desk.hpp"
 
 namespace gatedrill::gateway {
 
@@ -69,7 +67,7 @@ class Session final : public ConnectionOwner, public DeadlineOwner {
 
   [[nodiscard]] Connection& client() { return *client_; }
 
-  [[nodiscard]] Outbox& to_client() { return to_client_; }
+  [[nodiscard]] Outbox& to_client() { return desk().to_client; }
 
   // The client has closed and left nothing to do.
   [[nodiscard]] bool client_gone() const {
@@ -104,6 +102,11 @@ class Session final : public ConnectionOwner, public DeadlineOwner {
   StreamEnd refuse(Cause cause, int status, std::string_view reason);
   Task<> linger();
   void wake();
+  Desk& desk();
+  void leave_desk();
+
+  // Nothing waits to be written to the client.
+  [[nodiscard]] bool all_sent() const { return !desk_ || desk_->to_client.empty(); }
 
   Shard& shard_;
   std::shared_ptr<Connection> client_;
@@ -120,11 +123,8 @@ class Session final : public ConnectionOwner, public DeadlineOwner {
   bool between_requests_ = true;
   bool stopping_ = false;
   int request_count_ = 0;
-  Outbox to_client_;
-  http::RequestHead head_;
-  http::h1::HeadResult parsed_;
-  Stream stream_;
-  Task<> task_;  // last: its frame uses all of the above
+  std::unique_ptr<Desk> desk_;  // while there is something to do
+  Task<> task_;                 // last: its frame uses all of the above
 };
 
 }  // namespace gatedrill::gateway

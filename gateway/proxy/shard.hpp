@@ -19,6 +19,7 @@
 #include "gateway/net/connections.hpp"
 #include "gateway/policy/router.hpp"
 #include "gateway/policy/upstream.hpp"
+#include "gateway/proxy/desk.hpp"
 #include "gateway/proxy/request_ids.hpp"
 #include "gateway/proxy/shared.hpp"
 
@@ -131,6 +132,8 @@ class Shard {
 
   [[nodiscard]] RequestIds& request_ids() { return request_ids_; }
 
+  [[nodiscard]] Desks& desks() { return desks_; }
+
   [[nodiscard]] ClientConnections& clients() { return shared_.clients(); }
 
   // Whether this client's X-Forwarded-* fields are believed.
@@ -166,6 +169,7 @@ class Shard {
   std::vector<ShardRoute> routes_;
   Reactor reactor_;
   Connections connections_;
+  Desks desks_;
   std::unordered_map<Session*, std::unique_ptr<Session>> sessions_;
   bool draining_ = false;
   AccessLog* access_log_ = nullptr;

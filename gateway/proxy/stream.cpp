@@ -58,29 +58,29 @@ Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::Hea
   const http::RequestVerdict verdict = http::judge_request(head, parsed);
   if (verdict.refusal) co_return refuse_unread(*verdict.refusal);
   const http::RequestOptions options =
-      http::request_options(head, session_.shard().config().client.underscore_names);
+      http::request_options(head, session_->shard().config().client.underscore_names);
   prepare(head, verdict, options);
   note_for_log(head, verdict.host, options.dropped_name);
-  if (head.method == "CONNECT" && !session_.shard().config().connect.allow.empty()) {
+  if (head.method == "CONNECT" && !session_->shard().config().connect.allow.empty()) {
     co_return co_await connect(head, verdict.framing, parsed.size);
   }
   if (const auto refusal = judge(head, verdict, options)) {
-    co_return refuse(session_.now(), *refusal);
+    co_return refuse(session_->now(), *refusal);
   }
 
   if (options.max_forwards == 0U) {
     const bool options_asked = head.method == "OPTIONS";
     upload_.begin(verdict.framing, Upload::Limits{});
-    session_.client().consume(parsed.size);
+    session_->client().consume(parsed.size);
     co_return options_asked ? answer(Cause::ok, 200, kAllow)
                             : answer(Cause::malformed_request, 405, kAllow);
   }
 
   const std::string_view path = head.target == "*" ? "/" : http::path_of(head.target);
-  ShardRoute* route = session_.shard().match(verdict.host, path);
+  ShardRoute* route = session_->shard().match(verdict.host, path);
   if (route == nullptr) {
     upload_.begin(verdict.framing, Upload::Limits{});
-    session_.client().consume(parsed.size);
+    session_->client().consume(parsed.size);
     co_return answer(Cause::no_route, local_status(Cause::no_route));
   }
   const RouteConfig& config = route->route.config;
@@ -91,24 +91,24 @@ Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::Hea
   http::RequestRewrite rewrite;
   rewrite.framing = verdict.framing;
   rewrite.host = verdict.host;
-  rewrite.via = session_.shard().via();
-  rewrite.client = session_.client_address();
-  rewrite.trusts_forwarded = session_.client_trusted();
+  rewrite.via = session_->shard().via();
+  rewrite.client = session_->client_address();
+  rewrite.trusts_forwarded = session_->client_trusted();
   rewrite.strip_prefix = config.strip_prefix;
   rewrite.request_id = request_id_;
   rewrite.upgrade = upgrade_ = http::requested_upgrade(head, verdict.framing, config.upgrade);
   rewrite.trailers = config.trailers;
   Upload::Limits limits;
-  limits.body_bytes_max = session_.shard().config().client.body_bytes_max;
-  limits.replay_bytes_max = session_.shard().config().replay_buffer_bytes;
+  limits.body_bytes_max = session_->shard().config().client.body_bytes_max;
+  limits.replay_bytes_max = session_->shard().config().replay_buffer_bytes;
   limits.trailers = config.trailers;
   std::string& out = upload_.begin(verdict.framing, limits);
   upload_.head_written(http::write_request_head(head, options, rewrite, out));
   // From here on the head's views are not used: its bytes make room for the body.
-  session_.client().consume(parsed.size);
+  session_->client().consume(parsed.size);
 
   exchange_.emplace(route->route, route->upstream.pools, request_);
-  Drive drive(session_, *this, route->upstream, *exchange_);
+  Drive drive(*session_, *this, route->upstream, *exchange_);
   co_return co_await drive.run();
 }
 
@@ -118,25 +118,25 @@ Task<StreamEnd> Stream::connect(const http::RequestHead& head,
                                 std::size_t head_size) {
   if (framing.kind != http::BodyKind::none) {
     const http::Refusal refusal{Cause::malformed_request, 400, "connect_with_body"};
-    co_return refuse(session_.now(), refusal);
+    co_return refuse(session_->now(), refusal);
   }
-  ShardRoute* route = session_.shard().match_connect(head.target);
+  ShardRoute* route = session_->shard().match_connect(head.target);
   if (route == nullptr) {
     const http::Refusal refusal{Cause::forbidden, 403, "connect_target"};
-    co_return refuse(session_.now(), refusal);
+    co_return refuse(session_->now(), refusal);
   }
   connects_ = true;
   upload_.begin(framing, Upload::Limits{});
-  session_.client().consume(head_size);
+  session_->client().consume(head_size);
   exchange_.emplace(route->route, route->upstream.pools, request_);
-  Drive drive(session_, *this, route->upstream, *exchange_);
+  Drive drive(*session_, *this, route->upstream, *exchange_);
   co_return co_await drive.run();
 }
 
 void Stream::write_connected() {
-  std::string& out = session_.to_client().bytes();
+  std::string& out = session_->to_client().bytes();
   out.append("HTTP/1.1 200 OK\r\n");
-  append_field(out, "date", session_.shard().date(session_.now()));
+  append_field(out, "date", session_->shard().date(session_->now()));
   append_field(out, "x-request-id", request_id_);
   out.append("\r\n");
 }
@@ -146,7 +146,7 @@ std::optional<http::Refusal> Stream::judge(const http::RequestHead& head,
                                            const http::RequestVerdict& verdict,
                                            const http::RequestOptions& options) const {
   if (auto refusal = http::judge_options(head, options, verdict.framing)) return refusal;
-  const std::uint64_t limit = session_.shard().config().client.body_bytes_max;
+  const std::uint64_t limit = session_->shard().config().client.body_bytes_max;
   if (limit > 0 && verdict.framing.length > limit) {
     return http::Refusal{Cause::request_body_too_large, 413, "content_length"};
   }
@@ -167,18 +167,18 @@ void Stream::prepare(const http::RequestHead& head,
   connects_ = false;
   upgrade_ = {};
   client_version_ = head.version;
-  const int requests_max = session_.shard().config().client.requests_max;
-  keep_alive_ = options.keep_alive && !session_.shard().draining() &&
-                (requests_max == 0 || session_.request_count() < requests_max);
+  const int requests_max = session_->shard().config().client.requests_max;
+  keep_alive_ = options.keep_alive && !session_->shard().draining() &&
+                (requests_max == 0 || session_->request_count() < requests_max);
   expects_continue_ = options.expects_continue && verdict.framing.kind != http::BodyKind::none;
 }
 
 // Whose request it is, for events and for the upstream.
 void Stream::identify(const http::RequestHead& head, std::string_view request_id) {
-  if (request_id.empty()) request_id = session_.shard().request_ids().next();
+  if (request_id.empty()) request_id = session_->shard().request_ids().next();
   request_id_.assign(request_id);
   request_.id = RequestId(request_id);
-  request_.client = session_.client_name();
+  request_.client = session_->client_name();
   request_.method = intern_untrusted(head.method);
   request_.path = head.target.empty() ? NameId{} : intern_untrusted(http::path_of(head.target));
 }
@@ -189,7 +189,7 @@ StreamEnd Stream::refuse_unread(const http::Refusal& refusal) {
   identify(http::RequestHead{}, {});
   note_for_log(http::RequestHead{}, {}, {});
   head_only_ = false;
-  return refuse(session_.head_begun(), refusal);
+  return refuse(session_->head_begun(), refusal);
 }
 
 StreamEnd Stream::refuse(TimePoint began, const http::Refusal& refusal) {
@@ -202,11 +202,11 @@ StreamEnd Stream::refuse(TimePoint began, const http::Refusal& refusal) {
 
 // An answer of our own to a sound request; its body is read over if it is here already.
 StreamEnd Stream::answer(Cause cause, int status, std::string_view fields) {
-  while (upload_.discard(session_.client()) == Upload::Taken::something) {
+  while (upload_.discard(session_->client()) == Upload::Taken::something) {
   }
   if (!upload_.received()) keep_alive_ = false;
   write_reply({cause, status, Duration{0}, {}, fields});
-  record_refused(session_.now(), cause, status);
+  record_refused(session_->now(), cause, status);
   if (!upload_.received()) return StreamEnd::linger;
   return keep_alive_ ? StreamEnd::keep : StreamEnd::close;
 }
@@ -216,7 +216,7 @@ void Stream::record_refused(TimePoint began, Cause cause, int status) {
   RequestDone done;
   done.request_id = request_.id;
   done.at = began;
-  done.latency = session_.now() - began;
+  done.latency = session_->now() - began;
   done.client = request_.client;
   done.method = request_.method;
   done.path = request_.path;
@@ -228,7 +228,7 @@ void Stream::record_refused(TimePoint began, Cause cause, int status) {
 void Stream::record(const RequestDone& request,
                     std::span<const AttemptDone> attempts,
                     std::uint64_t body_out) {
-  Shard& shard = session_.shard();
+  Shard& shard = session_->shard();
   shard.on_request_ended(request.cause);
   for (const AttemptDone& attempt : attempts)
     shard.sink().publish({shard.name(), attempt});
@@ -249,14 +249,14 @@ void Stream::record(const RequestDone& request,
 void Stream::note_for_log(const http::RequestHead& head,
                           std::string_view host,
                           std::string_view dropped_name) {
-  if (session_.shard().access_log() == nullptr) return;
+  if (session_->shard().access_log() == nullptr) return;
   host_.assign(host);
   target_.assign(head.target);
   dropped_.assign(dropped_name);
 }
 
 void Stream::write_reply(const Reply& reply) {
-  std::string& out = session_.to_client().bytes();
+  std::string& out = session_->to_client().bytes();
   const std::string_view name = to_string(reply.cause);
   char digits[24];
   const auto number = [&digits](std::int64_t value) {
@@ -265,7 +265,7 @@ void Stream::write_reply(const Reply& reply) {
   };
   out.append("HTTP/1.1 ").append(number(reply.status)).append(" ");
   out.append(http::reason_of(reply.status)).append("\r\n");
-  append_field(out, "date", session_.shard().date(session_.now()));
+  append_field(out, "date", session_->shard().date(session_->now()));
   append_field(out, "content-type", "application/json");
   // {"status":502,"cause":"connect_refused"}
   constexpr std::string_view kBefore = "{\"status\":";
@@ -279,7 +279,7 @@ void Stream::write_reply(const Reply& reply) {
     append_field(out, "retry-after", number(seconds.count()));
   }
   out.append(reply.fields);
-  const GatewayConfig& config = session_.shard().config();
+  const GatewayConfig& config = session_->shard().config();
   if (config.cause_header) append_field(out, "x-gatedrill-cause", name);
   if (config.proxy_status) append_proxy_status(out, config.name, reply);
   if (!keep_alive_) {

@@ -30,7 +30,8 @@ enum class StreamEnd {
 
 class Stream {
  public:
-  explicit Stream(Session& session) : session_(session) {}
+  // Whose requests it serves from now on. Before anything else.
+  void serves(Session& session) { session_ = &session; }
 
   // Serves the request whose head stands at the front of the client's input.
   Task<StreamEnd> serve(const http::RequestHead& head, const http::h1::HeadResult& parsed);
@@ -106,7 +107,7 @@ class Stream {
                     std::string_view host,
                     std::string_view dropped_name);
 
-  Session& session_;
+  Session* session_ = nullptr;
   Upload upload_;
   http::ResponseHead answer_head_;
   Exchange::Request request_;
