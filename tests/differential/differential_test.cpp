@@ -4,6 +4,7 @@
 //
 // GD_GOLDEN=write writes the outcomes into the table anew and keeps its reasons. GD_INPUT=some
 // words plays only the inputs with these in their name, and prints what becomes of them.
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -48,6 +49,11 @@ std::vector<std::string> whole_requests(std::string origin) {
     origin.erase(0, at + 3);
   }
   return requests;
+}
+
+bool speaks_later(const Input& input) {
+  return std::any_of(input.origin.answers.begin(), input.origin.answers.end(),
+                     [](const OriginScript::Answer& answer) { return !answer.later.empty(); });
 }
 
 // Its queue is full, so that the kernel answers no SYN.
@@ -171,8 +177,11 @@ TEST_F(Differential, GatedrillDoesTheSameByteByByte) {
   const std::vector<Outcome> outcomes =
       play_all(Program::gatedrill, all_inputs(), Sending::byte_by_byte);
   for (std::size_t index = 0; index < outcomes.size(); ++index) {
-    const Row* row = table.find(all_inputs()[index].name);
-    if (row == nullptr) continue;  // the test of the table says so
+    const Input& input = all_inputs()[index];
+    const Row* row = table.find(input.name);
+    // The test of the table says that one is missing. Whether a slow probe comes before what the
+    // origin says unasked is chance.
+    if (row == nullptr || speaks_later(input)) continue;
     const Outcome& whole = row->outcomes.at(Program::gatedrill);
     EXPECT_EQ(outcomes[index].client, whole.client) << row->name;
     EXPECT_EQ(whole_requests(outcomes[index].origin), whole_requests(whole.origin)) << row->name;

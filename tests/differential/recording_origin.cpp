@@ -7,7 +7,7 @@
 namespace gatedrill::differential {
 namespace {
 
-constexpr std::chrono::milliseconds kMoment{50};
+constexpr std::chrono::milliseconds kMoment{150};
 constexpr std::chrono::seconds kHangUpLimit{2};
 constexpr const char* kMark = "MARK\n";
 

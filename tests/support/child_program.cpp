@@ -2,6 +2,9 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iomanip>
 #include <sstream>
 #include <thread>
 
@@ -10,12 +13,38 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/support/raw_socket.hpp"
-
 namespace gatedrill::testing {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{10};
+
+// The inode of the socket that listens on this port of 127.0.0.1; empty if there is none.
+std::string listener_inode(std::uint16_t port) {
+  std::ifstream table("/proc/net/tcp");
+  std::ostringstream address;  // as the kernel writes it
+  address << "0100007F:" << std::uppercase << std::hex << std::setw(4) << std::setfill('0') << port;
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream fields(line);
+    std::string slot, local, remote, state, skipped, inode;
+    fields >> slot >> local >> remote >> state;
+    if (local != address.str() || state != "0A") continue;
+    for (int field = 0; field < 5; ++field)
+      fields >> skipped;
+    fields >> inode;
+    return inode;
+  }
+  return {};
+}
+
+bool has_socket(pid_t pid, const std::string& inode) {
+  std::error_code error;
+  const std::string folder = "/proc/" + std::to_string(pid) + "/fd";
+  for (std::filesystem::directory_iterator at(folder, error), end; at != end; at.increment(error)) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(at->path(), gone) == "socket:[" + inode + "]") return true;
+  }
+  return false;
+}
 
 int status_of(int raw) {
   return WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
@@ -83,7 +112,8 @@ std::string find_program(const std::string& name) {
 
 bool wait_until_listening(std::uint16_t port, ChildProgram& program) {
   for (int tries = 0; tries < 1000 && program.running(); ++tries) {
-    if (RawSocket::connect(port).connected()) return true;
+    const std::string inode = listener_inode(port);
+    if (!inode.empty() && has_socket(program.pid(), inode)) return true;
     std::this_thread::sleep_for(kPause);
   }
   return false;

@@ -35,7 +35,8 @@ class ChildProgram {
 // Where it is on the path or in /usr/sbin; empty if it is not installed.
 [[nodiscard]] std::string find_program(const std::string& name);
 
-// True once somebody listens there, false if the program ends or ten seconds pass first.
+// True once the program itself listens there on 127.0.0.1 (another test's may have taken the port),
+// false if it ends or ten seconds pass first.
 [[nodiscard]] bool wait_until_listening(std::uint16_t port, ChildProgram& program);
 
 }  // namespace gatedrill::testing
