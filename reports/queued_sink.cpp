@@ -16,7 +16,7 @@ class SelfFinishingSink final : public EventSink {
   SelfFinishingSink(std::unique_ptr<EventStore> store,
                     RowQueue::Config config,
                     SinkFailures& failures)
-      : sink_(std::move(store), config), failures_(failures) {}
+      : sink_(std::move(store), config, failures.on_early_failure), failures_(failures) {}
 
   ~SelfFinishingSink() override {
     if (const Result<void> finished = sink_.finish(); !finished) failures_.add(finished.error());
@@ -31,8 +31,13 @@ class SelfFinishingSink final : public EventSink {
 
 }  // namespace
 
-QueuedSink::QueuedSink(std::unique_ptr<EventStore> store, RowQueue::Config config)
-    : store_(std::move(store)), queue_(config), writer_([this] { write_until_stopped(); }) {}
+QueuedSink::QueuedSink(std::unique_ptr<EventStore> store,
+                       RowQueue::Config config,
+                       OnFailure on_failure)
+    : store_(std::move(store)),
+      queue_(config),
+      on_failure_(std::move(on_failure)),
+      writer_([this] { write_until_stopped(); }) {}
 
 QueuedSink::~QueuedSink() {
   stop();
@@ -58,7 +63,9 @@ void QueuedSink::write_batch() {
     store_->add_row(row.event, row.weight);
   if (!batch.tally.empty()) store_->count(batch.tally);
   // A failure is remembered by the store and reported by finish().
-  static_cast<void>(store_->flush());
+  if (const Result<void> flushed = store_->flush(); !flushed && on_failure_) {
+    std::exchange(on_failure_, nullptr)(flushed.error());
+  }
 }
 
 void QueuedSink::stop() {

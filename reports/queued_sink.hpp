@@ -25,7 +25,12 @@ namespace gatedrill::reports {
 
 class QueuedSink final : public EventSink {
  public:
-  explicit QueuedSink(std::unique_ptr<EventStore> store, RowQueue::Config config = {});
+  // Told once, on the writer's thread, when the file takes no more; finish() says it again.
+  using OnFailure = std::function<void(const Error& error)>;
+
+  explicit QueuedSink(std::unique_ptr<EventStore> store,
+                      RowQueue::Config config = {},
+                      OnFailure on_failure = nullptr);
   // Leaves a run.db that says that it was not finished, unless finish() was called.
   ~QueuedSink() override;
 
@@ -44,6 +49,7 @@ class QueuedSink final : public EventSink {
 
   std::unique_ptr<EventStore> store_;
   RowQueue queue_;
+  OnFailure on_failure_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
@@ -51,9 +57,13 @@ class QueuedSink final : public EventSink {
 };
 
 // How commands with `-o run.db` get a sink without knowing SQLite: a factory for them, whose sinks
-// finish their file when they are destroyed. Failures are then found here, for the exit status.
+// finish their file when they are destroyed. Failures are then found here, for the exit status;
+// one that comes while events still arrive is told at once.
 class SinkFailures {
  public:
+  // Called on a writer's thread.
+  std::function<void(const Error& error)> on_early_failure;
+
   void add(Error error);
   [[nodiscard]] std::vector<Error> all() const;
 

@@ -28,6 +28,10 @@ int run(int argc, char** argv) {
   app.footer("Example: gatedrill run scenarios/drills/inc-1-rolling-upgrade.yaml");
   int exit_status = 0;
   gatedrill::reports::SinkFailures sink_failures;
+  sink_failures.on_early_failure = [](const gatedrill::Error& error) {
+    std::cerr << "gatedrill: " << error.message
+              << ": nothing more is recorded there; all else goes on\n";
+  };
   const auto sinks =
       gatedrill::reports::sink_factory(sink_failures, std::string(gatedrill::kVersion));
   const auto sampling_sinks = [&](const std::string& path, std::uint32_t keep_one_ok_in) {

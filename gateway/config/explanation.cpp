@@ -66,6 +66,70 @@ std::string health_line(const Health::Config& health) {
                   "; a dead endpoint is out after at most " + to_text(worst));
 }
 
+// The largest head that we write for one that we accepted: what we take off is not counted.
+std::size_t own_field_bytes(const GatewayConfig& config) {
+  constexpr std::size_t kLongestAddress = 45;  // IPv6
+  constexpr std::size_t kLongestId = 40;
+  constexpr std::string_view kFields =
+      "via: 1.1 \r\nx-forwarded-for: \r\nx-forwarded-proto: http\r\nx-forwarded-host: \r\n"
+      "x-request-id: \r\nx-attempt-count: 1\r\n";
+  return kFields.size() + config.name.size() + kLongestAddress + kLongestId;
+}
+
+std::string at_least(const MinimumRate::Config& rate) {
+  if (rate.bytes_per_second == 0) return "at any rate";
+  return "at least " + size_text(rate.bytes_per_second) + "/s over " + to_text(rate.grace);
+}
+
+std::string head_note(const http::h1::HeadLimits& limits, std::string_view beyond) {
+  return "in " + std::to_string(limits.fields) + " fields of at most " +
+         size_text(limits.line_bytes) + "; beyond: " + std::string(beyond);
+}
+
+std::string clients_explanation(const GatewayConfig& config) {
+  const ClientConfig& client = config.client;
+  std::string text = "from clients: what the tiers in front may send\n";
+  text += line("head", size_text(client.head.head_bytes),
+               head_note(client.head, "431 request_header_too_large"));
+  text += line("uri", size_text(client.head.target_bytes), "beyond: 414 uri_too_long");
+  text += client.body_bytes_max == 0
+              ? line("body", "any", "no limit")
+              : line("body", size_text(client.body_bytes_max),
+                     "counted as it comes; beyond: 413 request_body_too_large");
+  text += line("head by", to_text(client.header_timeout),
+               "from its first byte to its end; later: 408 client_header_timeout");
+  text += line("body by", to_text(client.body_timeout),
+               "for each next piece, and " + at_least(client.body_rate) +
+                   "; slower: 408 client_body_timeout");
+  text += line(
+      "answer by", to_text(client.body_timeout),
+      "for each next piece to be taken, and " + at_least(client.read_rate) + "; slower: closed");
+  text +=
+      line("clients", client.connections_max > 0 ? std::to_string(client.connections_max) : "any",
+           std::string("at once; more wait") +
+               (client.connections_max > 0 ? "" : " when half of the descriptors are taken") +
+               (client.connections_per_ip_max > 0
+                    ? "; " + std::to_string(client.connections_per_ip_max) +
+                          " from one address, more: 503 overloaded"
+                    : ""));
+  text += line("keep-alive", to_text(client.keep_alive),
+               "idle between requests; whoever keeps connections to us must drop them earlier");
+  return text;
+}
+
+std::string upstreams_explanation(const GatewayConfig& config) {
+  const std::size_t own = own_field_bytes(config);
+  std::string text = "to upstreams: what the next tier must take, and may answer\n";
+  text += line(
+      "head", size_text(config.client.head.head_bytes),
+      "and some " + std::to_string(own) +
+          " bytes of ours and its Host once more, in 6 fields; a tier that takes less answers 431 "
+          "or 400");
+  text += line("answer", size_text(config.response_head.head_bytes),
+               head_note(config.response_head, "502 response_header_too_large"));
+  return text;
+}
+
 }  // namespace
 
 std::string explanation(const GatewayConfig& config, const RouteConfig& route) {
@@ -76,8 +140,12 @@ std::string explanation(const GatewayConfig& config, const RouteConfig& route) {
   text += line("response", to_text(timeouts.response),
                ended_by_total(timeouts.response, timeouts.total));
   text += line("idle", to_text(timeouts.idle), "between two reads of the answer's body");
-  text +=
-      line("total", to_text(timeouts.total), "to the answer's head, retries and back-off included");
+  if (!route.upgrade.empty()) {
+    text +=
+        line("tunnel", to_text(timeouts.tunnel), "that neither side sends anything, after a 101");
+  }
+  text += line("total", to_text(timeouts.total),
+               "from the request's end to the answer's head, retries and back-off included");
   text += retry_line(route.retry);
   if (route.rate_limit.enabled()) {
     const std::int64_t burst =
@@ -98,10 +166,9 @@ std::string explanation(const GatewayConfig& config, const RouteConfig& route) {
 }
 
 std::string explanation(const GatewayConfig& config) {
-  std::string text;
-  for (const RouteConfig& route : config.routes) {
-    text += (text.empty() ? "" : "\n") + explanation(config, route);
-  }
+  std::string text = clients_explanation(config) + "\n" + upstreams_explanation(config);
+  for (const RouteConfig& route : config.routes)
+    text += "\n" + explanation(config, route);
   return text;
 }
 

@@ -9,6 +9,7 @@
 
 #include "gateway/core/time.hpp"
 #include "gateway/http/h1/head_parser.hpp"
+#include "gateway/http/options.hpp"
 #include "gateway/policy/minimum_rate.hpp"
 #include "gateway/policy/router.hpp"
 #include "gateway/policy/upstream.hpp"
@@ -35,11 +36,14 @@ struct ClientConfig {
   int connections_per_ip_max = 0;
   std::uint64_t body_bytes_max = std::uint64_t{10} * 1024 * 1024;  // 0: no limit
   http::h1::HeadLimits head;                                       // 431, 414
+  http::UnderscoreNames underscore_names = http::UnderscoreNames::drop;
   // Addresses and networks of the proxies whose X-Forwarded-* fields are believed; everyone else's
   // are dropped.
   std::vector<std::string> trusted_proxies;
   // Those that begin each connection with a PROXY protocol header; from nobody else is it read.
   std::vector<std::string> proxy_protocol_from;
+
+  bool operator==(const ClientConfig&) const = default;
 };
 
 // One line a request, JSON (docs/access-log.md).
@@ -50,6 +54,15 @@ struct AccessLogConfig {
   bool operator==(const AccessLogConfig&) const = default;
 };
 
+// Who may be reached by CONNECT: a tunnel to one of these targets ("host:port") and to nobody else.
+// Without any, CONNECT is answered with 405, and otherwise 403 for other targets.
+struct ConnectConfig {
+  std::vector<std::string> allow;
+  TimeoutConfig timeouts;
+
+  bool operator==(const ConnectConfig&) const = default;
+};
+
 struct GatewayConfig {
   std::string name = "gateway";                          // in events and in Via
   std::vector<std::string> listen = {"127.0.0.1:8080"};  // "address:port"; port 0: any free one
@@ -58,6 +71,7 @@ struct GatewayConfig {
   std::vector<UpstreamConfig> upstreams;
   std::vector<RouteConfig> routes;  // each names one of the upstreams
   ClientConfig client;
+  ConnectConfig connect;
   http::h1::HeadLimits response_head;                    // beyond it: response_header_too_large
   std::uint32_t replay_buffer_bytes = 64 * 1024;         // a longer request body is not sent twice
   Duration resolve_interval = std::chrono::seconds{30};  // endpoints given by name
@@ -68,6 +82,8 @@ struct GatewayConfig {
   // One ok request in so many keeps its rows in run.db, where they stand for all of them; others
   // always have rows, and every total is exact. For `gatedrill gateway`: a drill keeps all.
   std::uint32_t sample_ok = 100;
+
+  bool operator==(const GatewayConfig&) const = default;
 };
 
 }  // namespace gatedrill::gateway

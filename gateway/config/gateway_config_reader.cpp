@@ -49,6 +49,10 @@ void read_client(YamlReader& reader, ClientConfig& config) {
   reader.optional("max_body", as_size(config.body_bytes_max));
   read_head_limits(reader, config.head);
   reader.optional("max_uri", as_size(config.head.target_bytes), positive);
+  using http::UnderscoreNames;
+  reader.optional("underscore_names",
+                  one_of(config.underscore_names,
+                         {UnderscoreNames::drop, UnderscoreNames::pass, UnderscoreNames::refuse}));
   reader.optional("trusted_proxies",
                   [&](YamlReader& proxies) { read_networks(proxies, config.trusted_proxies); });
   reader.optional("proxy_protocol", [&](YamlReader& protocol) {
@@ -83,6 +87,17 @@ void read_access_log(YamlReader& reader, AccessLogConfig& config) {
   }
   reader.required("path", config.path);
   reader.optional("sample_ok", config.sample_ok, at_least(1U));
+}
+
+// Targets of CONNECT, each with its port.
+void read_targets(YamlReader& reader, std::vector<std::string>& targets) {
+  targets.clear();
+  reader.each_item([&](YamlReader& item) {
+    Address target;
+    read_yaml(item, target);
+    if (item.clean() && target.port == 0) item.problem("needs a port to connect to, got 0");
+    targets.push_back(to_text(target));
+  });
 }
 
 // `127.0.0.1:9001`, or {address: 127.0.0.1:9001, name: shop-1} for a name of its own in reports.
@@ -248,6 +263,11 @@ void read_yaml(YamlReader& reader, GatewayConfig& config) {
   reader.optional("timeouts", defaults.timeouts);
   reader.optional("retry", defaults.retry);
   reader.optional("trailers", [&](YamlReader& names) { read_trailers(names, defaults.trailers); });
+  config.connect.timeouts = defaults.timeouts;
+  reader.optional("connect", [&](YamlReader& connect) {
+    connect.required("allow",
+                     [&](YamlReader& allow) { read_targets(allow, config.connect.allow); });
+  });
   const auto upstreams = [&](YamlReader& all) { read_upstreams(all, config.upstreams); };
   if (config.upstreams.empty()) {
     reader.required("upstreams", upstreams);

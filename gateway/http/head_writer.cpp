@@ -82,11 +82,12 @@ bool named_in_connection(const std::vector<Field>& fields, std::string_view name
   return has_token(fields, "Connection", name);
 }
 
-// Whether it is dropped whatever its kind: names with underscores read as dashes elsewhere.
+// Whether it is dropped whatever its kind.
 bool is_dropped(const std::vector<Field>& fields,
                 const Field& field,
                 const RequestOptions& options) {
-  if (!options.dropped_name.empty() && field.name.find('_') != std::string_view::npos) return true;
+  if (!options.dropped_name.empty() && is_dropped_name(field.name, options.underscores))
+    return true;
   return options.names_fields && named_in_connection(fields, field.name);
 }
 

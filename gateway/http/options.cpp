@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <string>
 
 #include "gateway/http/field_kind.hpp"
 
@@ -63,14 +64,38 @@ bool is_protected(std::string_view name) {
          begins(name, "content-") || begins(name, "x-forwarded-");
 }
 
-RequestOptions request_options(const RequestHead& head) {
+std::string_view to_string(UnderscoreNames names) {
+  switch (names) {
+    case UnderscoreNames::drop:
+      return "drop";
+    case UnderscoreNames::pass:
+      return "pass";
+    case UnderscoreNames::refuse:
+      return "refuse";
+  }
+  return "drop";
+}
+
+bool is_dropped_name(std::string_view name, UnderscoreNames underscores) {
+  if (name.find('_') == std::string_view::npos) return false;
+  if (underscores != UnderscoreNames::pass) return true;
+  std::string dashed(name);
+  std::replace(dashed.begin(), dashed.end(), '_', '-');
+  return kind_of(dashed) != FieldKind::plain || is_protected(dashed);
+}
+
+RequestOptions request_options(const RequestHead& head, UnderscoreNames underscores) {
   RequestOptions options;
+  options.underscores = underscores;
   bool close = false;
   bool keep_alive = false;
   bool expected = false;
   const bool counts_hops = head.method == "OPTIONS" || head.method == "TRACE";
   for (const Field& field : head.fields) {
-    if (field.name.find('_') != std::string_view::npos) options.dropped_name = field.name;
+    if (is_dropped_name(field.name, underscores)) {
+      options.dropped_name = field.name;
+      continue;
+    }
     switch (kind_of(field.name)) {
       case FieldKind::connection:
         take_connection(field.value, options, close, keep_alive);

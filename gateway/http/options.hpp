@@ -10,6 +10,16 @@
 
 namespace gatedrill::http {
 
+// What becomes of a field with an underscore in its name, which CGI and its heirs cannot tell from
+// a dash.
+enum class UnderscoreNames {
+  drop,
+  pass,    // but for those that would then be a name which means something here or is protected
+  refuse,  // the request (400)
+};
+
+[[nodiscard]] std::string_view to_string(UnderscoreNames names);
+
 struct RequestOptions {
   bool keep_alive = true;                // the client's connection may carry another request
   bool expects_continue = false;         // Expect: 100-continue
@@ -22,10 +32,15 @@ struct RequestOptions {
   bool bad_max_forwards = false;  // of those two: not one number
   bool takes_trailers = false;    // TE: trailers
   bool has_forwarded = false;     // Forwarded (RFC 7239)
-  std::string_view dropped_name;  // a field dropped for the underscore in its name
+  UnderscoreNames underscores = UnderscoreNames::drop;
+  std::string_view dropped_name;  // a field that does not pass for the underscore in its name
 };
 
-[[nodiscard]] RequestOptions request_options(const RequestHead& head);
+[[nodiscard]] RequestOptions request_options(const RequestHead& head,
+                                             UnderscoreNames underscores = UnderscoreNames::drop);
+
+// Whether a field of that name goes no further for an underscore in it.
+[[nodiscard]] bool is_dropped_name(std::string_view name, UnderscoreNames underscores);
 
 struct ResponseOptions {
   bool names_fields = false;                   // Connection names fields, to be dropped with it

@@ -121,6 +121,9 @@ std::optional<Refusal> judge_options(const RequestHead& head,
   if (head.method == "CONNECT") return malformed("connect", 405);
   if (head.method == "TRACE" && framing.kind != BodyKind::none) return malformed("trace_body");
   if (!options.protected_option.empty()) return malformed("protected_connection_option");
+  if (options.underscores == UnderscoreNames::refuse && !options.dropped_name.empty()) {
+    return malformed("underscore_name");
+  }
   if (options.bad_max_forwards) return malformed("bad_max_forwards");
   if (!options.refused_expectation.empty()) return malformed("unknown_expectation", 417);
   return std::nullopt;

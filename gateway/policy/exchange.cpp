@@ -20,7 +20,7 @@ Duration backoff_limit(const RetryConfig& config, int retry) {
 
 Step Exchange::start(TimePoint now) {
   arrived_ = now;
-  total_by_ = now + route_->config.timeouts.total;
+  if (!request_.body_owed) on_request_received(now);
   if (const auto verdict = route_->rate_limit.take(now); !verdict.admitted) {
     limiter_ = route_->name;
     return reply(now, Cause::rate_limited, verdict.retry_after);
@@ -92,6 +92,10 @@ void Exchange::leave_phase(TimePoint now) {
       times.receive = took;
       break;
   }
+}
+
+void Exchange::on_request_received(TimePoint now) {
+  if (total_by_ == kNever) total_by_ = now + route_->config.timeouts.total;
 }
 
 void Exchange::on_connected(TimePoint now) {

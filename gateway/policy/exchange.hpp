@@ -66,7 +66,7 @@ struct Done {
 
 using Step = std::variant<Send, Forward, Wait, LocalReply, Done>;
 
-// `request` is while the client still sends its body: only the total timeout counts then.
+// `request` is while the client still sends its body: no timeout of the upstream's counts then.
 enum class Phase { connect, request, response, body };
 
 struct Deadline {
@@ -83,6 +83,7 @@ class Exchange {
     NameId method;
     NameId path;
     RequestFacts facts;
+    bool body_owed = false;  // the client still sends its body: tell on_request_received
   };
 
   // `route` and `pools` (the shard's, of the route's upstream) outlive the exchange.
@@ -90,6 +91,9 @@ class Exchange {
       : route_(&route), upstream_(route.upstream), pools_(&pools), request_(request) {}
 
   Step start(TimePoint now);
+  // The client has sent its whole body: the total timeout begins. How long a client takes is its
+  // own affair (client.body_timeout, min_body_rate), and no sign of a slow upstream.
+  void on_request_received(TimePoint now);
   // The attempt's new connection stands; its whole request is written. For the phases' times.
   void on_connected(TimePoint now);
   void on_request_sent(TimePoint now);

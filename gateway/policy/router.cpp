@@ -18,6 +18,10 @@ std::string_view without_port(std::string_view host) {
 
 Router::Router(const std::vector<RouteConfig>& routes) {
   for (std::size_t i = 0; i < routes.size(); ++i) {
+    if (!routes[i].match.connect.empty()) {
+      connects_.emplace_back(routes[i].match.connect, i);
+      continue;
+    }
     entries_.push_back({routes[i].match.host, routes[i].match.path_prefix, i});
   }
   std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
@@ -31,6 +35,13 @@ std::optional<std::size_t> Router::match(std::string_view host, std::string_view
   for (const Entry& entry : entries_) {
     if (!entry.host.empty() && !http::equals_ignoring_case(entry.host, name)) continue;
     if (path.starts_with(entry.prefix)) return entry.index;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> Router::match_connect(std::string_view target) const {
+  for (const auto& [allowed, index] : connects_) {
+    if (http::equals_ignoring_case(allowed, target)) return index;
   }
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gateway/core/names.hpp"
@@ -15,9 +16,10 @@
 namespace gatedrill::gateway {
 
 // Gateway reference 2.6. `response` runs from the request's last byte to the answer's head, `idle`
-// between two reads of the answer's body, `total` from the request's head to the answer's head, all
-// attempts and back-offs included. `tunnel` is how long neither side of a tunnel (WebSocket,
-// CONNECT) may send anything; once one side has ended, `idle` is how long the other may.
+// between two reads of the answer's body, `total` from the request's last byte from the client (as
+// in Envoy) to the answer's head, all attempts and back-offs included. `tunnel` is how long neither
+// side of a tunnel (WebSocket, CONNECT) may send anything; once one side has ended, `idle` is how
+// long the other may.
 struct TimeoutConfig {
   Duration connect = std::chrono::seconds{1};
   Duration response = std::chrono::seconds{3};
@@ -32,6 +34,7 @@ struct RouteConfig {
   struct Match {
     std::string host;  // without port; empty: any
     std::string path_prefix = "/";
+    std::string connect;  // the target of a CONNECT, "host:port": only that, and nothing else
 
     bool operator==(const Match&) const = default;
   };
@@ -59,6 +62,8 @@ class Router {
   // query.
   [[nodiscard]] std::optional<std::size_t> match(std::string_view host,
                                                  std::string_view path) const;
+  // The route for a CONNECT to that target; nothing: it is not allowed.
+  [[nodiscard]] std::optional<std::size_t> match_connect(std::string_view target) const;
 
  private:
   struct Entry {
@@ -68,6 +73,7 @@ class Router {
   };
 
   std::vector<Entry> entries_;  // best first
+  std::vector<std::pair<std::string, std::size_t>> connects_;
 };
 
 // The name by which reports know a route.

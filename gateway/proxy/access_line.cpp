@@ -170,6 +170,7 @@ void append_access_line(std::string& out, NameId gateway, const AccessEntry& ent
   members.status(request.status);
   members.text("cause", to_string(request.cause));
   members.text("reason", entry.reason);
+  members.text("dropped_field", entry.dropped_field);
   members.text("limiter", name_of(request.limiter));
   members.flag("retries_exhausted", request.retries_exhausted);
   members.text("proxy_status", proxy_status_token(request.cause));

@@ -20,6 +20,7 @@ struct AccessEntry {
   std::string_view reason;     // why it was refused: "length_and_coding"
   std::uint64_t body_in = 0;   // bytes of the request's body, its framing not counted
   std::uint64_t body_out = 0;  // of the answer's
+  std::string_view dropped_field{};  // a field that was not sent on for the underscore in its name
 };
 
 void append_access_line(std::string& out, NameId gateway, const AccessEntry& entry);

@@ -43,6 +43,14 @@ void reopen_log_on_signal(asio::signal_set& signals, GatewayServer& server) {
   });
 }
 
+void print_ledger(const GatewayServer::Counts& counts) {
+  const std::uint64_t ended = counts.requests_answered + counts.requests_client_closed;
+  std::cerr << "gatedrill gateway: " << counts.connections_accepted << " connections; "
+            << counts.requests_begun << " requests begun = " << counts.requests_answered
+            << " answered + " << counts.requests_client_closed << " left by their clients + "
+            << counts.requests_begun - ended << " in flight\n";
+}
+
 // All that the system allows: every client and every upstream's connection is a descriptor.
 void raise_descriptor_limit() {
   rlimit limit{};
@@ -82,6 +90,7 @@ Result<void> serve(const GatewayConfig& config,
       std::cerr << "gatedrill gateway: listening on " << address << "\n";
     }
     context.run();
+    print_ledger(server.counts());
     if (const std::string trouble = server.log_trouble(); !trouble.empty()) {
       return outside_error(trouble);
     }

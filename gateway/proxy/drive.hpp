@@ -32,6 +32,9 @@ class Drive {
   Task<StreamEnd> run();
 
  private:
+  // How much of an answer may wait for a slow client.
+  static constexpr std::size_t kAnswerPendingMax = std::size_t{64} * 1024;
+
   Task<Step> attempt(Send send);
   Task<Step> converse();
   Task<Step> forward();

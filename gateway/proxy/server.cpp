@@ -105,6 +105,11 @@ class GatewayServer::State final : public DeadlineOwner {
     on_each([&](Worker& worker) {
       counts.client_connections += worker.shard().session_count();
       counts.upstream_connections += worker.shard().connections().count();
+      const Shard::Ledger& ledger = worker.shard().ledger();
+      counts.connections_accepted += ledger.connections;
+      counts.requests_begun += ledger.requests_begun;
+      counts.requests_answered += ledger.requests_answered;
+      counts.requests_client_closed += ledger.requests_client_closed;
     });
     return counts;
   }

@@ -70,9 +70,14 @@ class GatewayServer {
   struct Counts {
     std::size_t client_connections = 0;
     std::size_t upstream_connections = 0;
+    // Since the start. What was begun and neither answered nor left by its client is in flight.
+    std::uint64_t connections_accepted = 0;
+    std::uint64_t requests_begun = 0;
+    std::uint64_t requests_answered = 0;
+    std::uint64_t requests_client_closed = 0;
   };
 
-  // On the context's thread.
+  // On the context's thread, or when the context is not running any more.
   [[nodiscard]] Counts counts() const;
 
  private:

@@ -88,6 +88,7 @@ void Session::identify(const boost::asio::ip::address& address) {
 }
 
 StreamEnd Session::refuse(Cause cause, int status, std::string_view reason) {
+  shard_.on_request_begun();
   return desk().stream.refuse_unread(http::Refusal{cause, status, reason});
 }
 
@@ -101,6 +102,7 @@ Task<> Session::run() {
     if (read == HeadRead::timed_out) {
       end = refuse(Cause::client_header_timeout, 408, "slow_head");
     } else {
+      shard_.on_request_begun();
       end = co_await desk_->stream.serve(desk_->head, desk_->parsed);
     }
     between_requests_ = true;

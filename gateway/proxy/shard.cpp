@@ -50,6 +50,7 @@ Shard::~Shard() {
 }
 
 void Shard::accept(int descriptor, const TcpEndpoint& peer) {
+  ++ledger_.connections;
   auto client = std::make_shared<Connection>(reactor_, 0, descriptor);
   auto session = std::make_unique<Session>(*this, std::move(client), peer.address());
   Session& started = *session;
@@ -98,6 +99,11 @@ bool Shard::logs(const RequestDone& request) const {
 
 ShardRoute* Shard::match(std::string_view host, std::string_view path) {
   const auto index = router_.match(host, path);
+  return index ? &routes_[*index] : nullptr;
+}
+
+ShardRoute* Shard::match_connect(std::string_view target) {
+  const auto index = router_.match_connect(target);
   return index ? &routes_[*index] : nullptr;
 }
 

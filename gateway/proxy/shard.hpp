@@ -68,6 +68,23 @@ class Shard {
   // The session has ended; it is destroyed.
   void remove(Session& session);
 
+  // Since the start. Each request that was begun ends as one of the other two; what is neither yet
+  // is in flight.
+  struct Ledger {
+    std::uint64_t connections = 0;
+    std::uint64_t requests_begun = 0;
+    std::uint64_t requests_answered = 0;
+    std::uint64_t requests_client_closed = 0;
+  };
+
+  [[nodiscard]] const Ledger& ledger() const { return ledger_; }
+
+  void on_request_begun() { ++ledger_.requests_begun; }
+
+  void on_request_ended(Cause cause) {
+    ++(cause == Cause::client_closed ? ledger_.requests_client_closed : ledger_.requests_answered);
+  }
+
   [[nodiscard]] std::size_t session_count() const { return sessions_.size(); }
 
   // No keep-alive any more: idle sessions end now, the others with their request.
@@ -82,6 +99,7 @@ class Shard {
   void publish_transitions(SharedUpstream& upstream);
 
   [[nodiscard]] ShardRoute* match(std::string_view host, std::string_view path);
+  [[nodiscard]] ShardRoute* match_connect(std::string_view target);
 
   [[nodiscard]] const GatewayConfig& config() const { return shared_.config(); }
 
@@ -155,6 +173,7 @@ class Shard {
   std::unordered_map<Session*, std::unique_ptr<Session>> sessions_;
   bool draining_ = false;
   AccessLog* access_log_ = nullptr;
+  Ledger ledger_;
   std::string log_line_;
 };
 

@@ -2,11 +2,35 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace gatedrill::gateway {
+namespace {
+
+// Each target of CONNECT as an upstream of its own with one route to it: so it has a breaker, a
+// limit, timeouts and causes like any other.
+GatewayConfig with_connect_targets(GatewayConfig config) {
+  for (const std::string& target : config.connect.allow) {
+    UpstreamConfig upstream;
+    upstream.name = "connect " + target;
+    upstream.endpoints = {target};
+    upstream.pool.enabled = false;
+    upstream.health.enabled = false;
+    RouteConfig route;
+    route.name = upstream.name;
+    route.match.connect = target;
+    route.upstream = upstream.name;
+    route.timeouts = config.connect.timeouts;
+    config.upstreams.push_back(std::move(upstream));
+    config.routes.push_back(std::move(route));
+  }
+  return config;
+}
+
+}  // namespace
 
 Shared::Shared(const GatewayConfig& config)
-    : config_(config), clients_(config.client.connections_per_ip_max) {
+    : config_(with_connect_targets(config)), clients_(config.client.connections_per_ip_max) {
   const Random random(stable_hash(config.name));
   for (const UpstreamConfig& upstream : config_.upstreams) {
     upstreams_.push_back(

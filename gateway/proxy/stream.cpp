@@ -54,12 +54,26 @@ void append_proxy_status(std::string& out, std::string_view proxy, const Stream:
 
 }  // namespace
 
+// Nothing of what it served before is told of a request whose head cannot be read.
+void Stream::serves(Session& session) {
+  session_ = &session;
+  upload_.begin(http::Framing{}, Upload::Limits{});
+  refused_ = {};
+  reply_bytes_ = 0;
+  head_only_ = connects_ = expects_continue_ = false;
+  client_version_ = 11;
+}
+
 Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::HeadResult& parsed) {
   const http::RequestVerdict verdict = http::judge_request(head, parsed);
   if (verdict.refusal) co_return refuse_unread(*verdict.refusal);
-  const http::RequestOptions options = http::request_options(head);
+  const http::RequestOptions options =
+      http::request_options(head, session_->shard().config().client.underscore_names);
   prepare(head, verdict, options);
-  note_for_log(head, verdict.host);
+  note_for_log(head, verdict.host, options.dropped_name);
+  if (head.method == "CONNECT" && !session_->shard().config().connect.allow.empty()) {
+    co_return co_await connect(head, verdict.framing, parsed.size);
+  }
   if (const auto refusal = judge(head, verdict, options)) {
     co_return refuse(session_->now(), *refusal);
   }
@@ -108,6 +122,35 @@ Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::Hea
   co_return co_await drive.run();
 }
 
+// What follows the head is the tunnel's, and no body.
+Task<StreamEnd> Stream::connect(const http::RequestHead& head,
+                                const http::Framing& framing,
+                                std::size_t head_size) {
+  if (framing.kind != http::BodyKind::none) {
+    const http::Refusal refusal{Cause::malformed_request, 400, "connect_with_body"};
+    co_return refuse(session_->now(), refusal);
+  }
+  ShardRoute* route = session_->shard().match_connect(head.target);
+  if (route == nullptr) {
+    const http::Refusal refusal{Cause::forbidden, 403, "connect_target"};
+    co_return refuse(session_->now(), refusal);
+  }
+  connects_ = true;
+  upload_.begin(framing, Upload::Limits{});
+  session_->client().consume(head_size);
+  exchange_.emplace(route->route, route->upstream.pools, request_);
+  Drive drive(*session_, *this, route->upstream, *exchange_);
+  co_return co_await drive.run();
+}
+
+void Stream::write_connected() {
+  std::string& out = session_->to_client().bytes();
+  out.append("HTTP/1.1 200 OK\r\n");
+  append_field(out, "date", session_->shard().date(session_->now()));
+  append_field(out, "x-request-id", request_id_);
+  out.append("\r\n");
+}
+
 // What a sound head may still not ask for.
 std::optional<http::Refusal> Stream::judge(const http::RequestHead& head,
                                            const http::RequestVerdict& verdict,
@@ -129,7 +172,10 @@ void Stream::prepare(const http::RequestHead& head,
   request_.facts.safe = http::is_safe(head.method);
   request_.facts.idempotent = http::is_idempotent(head.method);
   request_.facts.body_replayable = true;
+  request_.body_owed = verdict.framing.kind != http::BodyKind::none;
   head_only_ = head.method == "HEAD";
+  connects_ = false;
+  upgrade_ = {};
   client_version_ = head.version;
   const int requests_max = session_->shard().config().client.requests_max;
   keep_alive_ = options.keep_alive && !session_->shard().draining() &&
@@ -151,7 +197,7 @@ void Stream::identify(const http::RequestHead& head, std::string_view request_id
 // it was coming.
 StreamEnd Stream::refuse_unread(const http::Refusal& refusal) {
   identify(http::RequestHead{}, {});
-  note_for_log(http::RequestHead{}, {});
+  note_for_log(http::RequestHead{}, {}, {});
   head_only_ = false;
   return refuse(session_->head_begun(), refusal);
 }
@@ -193,12 +239,14 @@ void Stream::record(const RequestDone& request,
                     std::span<const AttemptDone> attempts,
                     std::uint64_t body_out) {
   Shard& shard = session_->shard();
+  shard.on_request_ended(request.cause);
   for (const AttemptDone& attempt : attempts)
     shard.sink().publish({shard.name(), attempt});
   shard.sink().publish({shard.name(), request});
   if (shard.access_log() == nullptr || !shard.logs(request)) return;
   AccessEntry entry{request, attempts, shard.clock().unix_time(request.at),
                     host_,   target_,  refused_};
+  entry.dropped_field = dropped_;
   entry.body_in = upload_.payload_bytes();
   entry.body_out = body_out;
   std::string& line = shard.log_line();
@@ -208,10 +256,13 @@ void Stream::record(const RequestDone& request,
 }
 
 // What the access log tells of a request beyond its events: the head's views do not last.
-void Stream::note_for_log(const http::RequestHead& head, std::string_view host) {
+void Stream::note_for_log(const http::RequestHead& head,
+                          std::string_view host,
+                          std::string_view dropped_name) {
   if (session_->shard().access_log() == nullptr) return;
   host_.assign(host);
   target_.assign(head.target);
+  dropped_.assign(dropped_name);
 }
 
 void Stream::write_reply(const Reply& reply) {

@@ -31,7 +31,7 @@ enum class StreamEnd {
 class Stream {
  public:
   // Whose requests it serves from now on. Before anything else.
-  void serves(Session& session) { session_ = &session; }
+  void serves(Session& session);
 
   // Serves the request whose head stands at the front of the client's input.
   Task<StreamEnd> serve(const http::RequestHead& head, const http::h1::HeadResult& parsed);
@@ -59,6 +59,12 @@ class Stream {
   [[nodiscard]] bool expects_continue() const { return expects_continue_; }
 
   void continue_sent() { expects_continue_ = false; }
+
+  // A CONNECT: the tunnel begins once the upstream is connected.
+  [[nodiscard]] bool connects() const { return connects_; }
+
+  // Writes the answer to a CONNECT into the session's outbox.
+  void write_connected();
 
   // The protocol that the upstream is asked to change to; empty: none.
   [[nodiscard]] std::string_view upgrade() const { return upgrade_; }
@@ -92,9 +98,14 @@ class Stream {
                const http::RequestOptions& options);
   void identify(const http::RequestHead& head, std::string_view request_id);
   StreamEnd refuse(TimePoint began, const http::Refusal& refusal);
+  Task<StreamEnd> connect(const http::RequestHead& head,
+                          const http::Framing& framing,
+                          std::size_t head_size);
   StreamEnd answer(Cause cause, int status, std::string_view fields = {});
   void record_refused(TimePoint began, Cause cause, int status);
-  void note_for_log(const http::RequestHead& head, std::string_view host);
+  void note_for_log(const http::RequestHead& head,
+                    std::string_view host,
+                    std::string_view dropped_name);
 
   Session* session_ = nullptr;
   Upload upload_;
@@ -104,12 +115,14 @@ class Stream {
   std::string request_id_;         // whole, as it is sent on
   std::string host_;               // for the access log, if there is one
   std::string target_;             // the same
+  std::string dropped_;            // the same
   std::string_view refused_;       // why, if it was: a literal
   std::uint64_t reply_bytes_ = 0;  // of the body of an answer of our own
   bool head_only_ = false;
   bool keep_alive_ = true;
   bool expects_continue_ = false;
   int client_version_ = 11;
+  bool connects_ = false;
   std::string_view upgrade_;  // into the route's configuration
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gatedrill::differential {
@@ -35,6 +36,20 @@ struct Input {
   OriginScript origin = {};
   Ending ending = Ending::probe;
 };
+
+// How the bytes are sent, which must not matter.
+enum class Sending { whole, byte_by_byte };
+
+// Calls `send` with the pieces until it says no. The longest inputs go in small pieces rather than
+// bytes: slow peers are another subject.
+template <class Send>
+bool send_pieces(std::string_view bytes, Sending sending, Send send) {
+  const std::size_t step = sending == Sending::whole ? bytes.size() : 1 + bytes.size() / 4000;
+  for (std::size_t at = 0; at < bytes.size(); at += step) {
+    if (!send(bytes.substr(at, step))) return false;
+  }
+  return true;
+}
 
 // The request that follows every input: whoever answers it agrees where the input ended.
 inline constexpr const char* kProbe =

@@ -27,7 +27,7 @@ struct Received {
   bool ended = false;
 };
 
-Received talk(const Input& input, std::uint16_t port) {
+Received talk(const Input& input, std::uint16_t port, Sending sending) {
   RawSocket client = RawSocket::connect(port);
   Received received;
   const auto take = [&](std::chrono::milliseconds limit) {
@@ -43,7 +43,8 @@ Received talk(const Input& input, std::uint16_t port) {
     std::string bytes = input.pieces[piece];
     const bool last = piece + 1 == input.pieces.size();
     if (last && input.ending == Input::Ending::probe) bytes += kProbe;
-    if (!client.send(bytes)) break;
+    const auto send = [&client](std::string_view some) { return client.send(some); };
+    if (!send_pieces(bytes, sending, send)) break;
   }
   if (input.ending == Input::Ending::reset) {
     std::this_thread::sleep_for(kPause);
@@ -155,9 +156,12 @@ Outcome without_causes(Outcome outcome) {
   return outcome;
 }
 
-Outcome play(const Input& input, std::uint16_t proxy_port, RecordingOrigin& origin) {
-  origin.begin(input.origin);
-  const Received received = talk(input, proxy_port);
+Outcome play(const Input& input,
+             std::uint16_t proxy_port,
+             RecordingOrigin& origin,
+             Sending sending) {
+  origin.begin(input.origin, sending);
+  const Received received = talk(input, proxy_port, sending);
   return {.client = client_text(input, received), .origin = origin_text(input, origin.end())};
 }
 

@@ -20,6 +20,9 @@ struct Outcome {
 // `client` without the causes, which only we say.
 [[nodiscard]] Outcome without_causes(Outcome outcome);
 
-[[nodiscard]] Outcome play(const Input& input, std::uint16_t proxy_port, RecordingOrigin& origin);
+[[nodiscard]] Outcome play(const Input& input,
+                           std::uint16_t proxy_port,
+                           RecordingOrigin& origin,
+                           Sending sending = Sending::whole);
 
 }  // namespace gatedrill::differential

@@ -1,5 +1,6 @@
 #include "tests/differential/recording_origin.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -19,9 +20,10 @@ std::string usual_answer(const Message& request) {
 RecordingOrigin::RecordingOrigin()
     : peer_([this](testing::PeerSocket& peer, int) { serve(peer); }) {}
 
-void RecordingOrigin::begin(const OriginScript& script) {
+void RecordingOrigin::begin(const OriginScript& script, Sending sending) {
   const std::lock_guard lock(mutex_);
   script_ = script;
+  sending_ = sending;
   requests_.clear();
 }
 
@@ -41,6 +43,9 @@ std::vector<Message> RecordingOrigin::end() {
       peer->shut_down();
     changed_.wait(lock, all_closed);
   }
+  // Which of several was complete first is chance where one never is.
+  std::stable_partition(requests_.begin(), requests_.end(),
+                        [](const Message& request) { return request.complete; });
   return requests_;
 }
 
@@ -54,7 +59,7 @@ OriginScript::Answer RecordingOrigin::record(const Message& request) {
 
 // False once the connection is not read any more.
 bool RecordingOrigin::answer(testing::PeerSocket& peer, const OriginScript::Answer& answer) {
-  peer.send(answer.bytes);
+  send_pieces(answer.bytes, sending_, [&](std::string_view piece) { return peer.send(piece); });
   if (!answer.later.empty()) {
     std::this_thread::sleep_for(kMoment);
     peer.send(answer.later);

@@ -21,7 +21,7 @@ class RecordingOrigin {
 
   [[nodiscard]] std::uint16_t port() const { return peer_.port(); }
 
-  void begin(const OriginScript& script);
+  void begin(const OriginScript& script, Sending sending = Sending::whole);
   // Ends all connections, waits for the proxy to do the same and returns what came, in the order
   // in which it was complete; what never was comes last.
   [[nodiscard]] std::vector<Message> end();
@@ -34,6 +34,7 @@ class RecordingOrigin {
   std::mutex mutex_;
   std::condition_variable changed_;
   OriginScript script_;
+  Sending sending_ = Sending::whole;
   std::vector<Message> requests_;
   std::list<testing::PeerSocket*> open_;
   int served_ = 0;              // connections whose script has begun

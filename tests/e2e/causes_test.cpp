@@ -505,8 +505,7 @@ TEST(Causes, Internal) {
   // No descriptor is left for the upstream's connection.
   ScriptedPeer origin(always_answer("here"));
   RecordedGateway gateway(
-      config_of(local(origin.port()), "breaker: off", "client: {max_connections: 1000}"),
-      "ulimit -n 48;");
+      config_of(local(origin.port()), "breaker: off", "client: {max_connections: 1000}"), 48);
   std::vector<PeerSocket> clients;
   for (int i = 0; i < 60; ++i)
     clients.push_back(connect_to(gateway.port()));

@@ -1,33 +1,31 @@
-// The built program as a gateway, with everything that it writes: run.db, the access log, its
-// words.
+// The built gateway with everything that it writes: run.db and the access log.
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "tests/support/child_program.hpp"
+#include "tests/support/gateway_program.hpp"
 
 namespace gatedrill::testing {
 
 class RecordedGateway {
  public:
-  // `config` is gateway.yaml without `listen` and where to log. `before` are words in front of the
-  // program's own: a shell's, say, that sets limits.
-  explicit RecordedGateway(const std::string& config, const std::string& before = "");
+  // `config` is gateway.yaml without `listen` and what it is to write. `descriptors`: its limit; 0:
+  // the system's.
+  explicit RecordedGateway(const std::string& config, int descriptors = 0);
   RecordedGateway(const RecordedGateway&) = delete;
   RecordedGateway& operator=(const RecordedGateway&) = delete;
   ~RecordedGateway();
 
-  [[nodiscard]] std::uint16_t port() const { return port_; }
+  [[nodiscard]] std::uint16_t port() const { return program_->port(); }
 
-  // Asks it to end: what runs is let end.
-  void drain();
+  void drain() { program_->drain(); }
 
-  // The same, unless it was asked, and waits until it has ended.
+  // Drains it and waits until it has ended.
   void finish();
 
   // After finish().
@@ -35,15 +33,10 @@ class RecordedGateway {
 
   [[nodiscard]] std::vector<nlohmann::json> access_lines() const;
 
-  // Everything that it printed so far.
-  [[nodiscard]] std::string words() const;
-
  private:
   std::string folder_;
   std::string run_db_;
-  std::unique_ptr<ChildProgram> program_;
-  bool asked_ = false;
-  std::uint16_t port_ = 0;
+  std::optional<GatewayProgram> program_;
 };
 
 }  // namespace gatedrill::testing

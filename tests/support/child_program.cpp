@@ -40,6 +40,8 @@ ChildProgram::ChildProgram(std::vector<std::string> arguments, const std::string
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(out, STDERR_FILENO);
+  // A listener of the test's must not live on here.
+  ::close_range(STDERR_FILENO + 1, ~0U, 0);
   ::execv(words.front(), words.data());
   ::_exit(127);
 }

@@ -49,8 +49,13 @@ GatewayProgram::GatewayProgram(const std::string& config,
 
 GatewayProgram::~GatewayProgram() = default;
 
+void GatewayProgram::drain() {
+  if (!draining_) process_->signal(SIGTERM);
+  draining_ = true;  // a second one would kill it
+}
+
 std::optional<int> GatewayProgram::stop(std::chrono::milliseconds limit) {
-  process_->signal(SIGTERM);
+  drain();
   return process_->wait(limit);
 }
 

@@ -26,7 +26,9 @@ class GatewayProgram {
 
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
-  // Drains it: its exit status, nothing if it has not ended after `limit`.
+  // Asks it to end, once: what runs is let end.
+  void drain();
+  // The same, and waits: its exit status, nothing if it has not ended after `limit`.
   std::optional<int> stop(std::chrono::milliseconds limit);
 
   [[nodiscard]] bool running();
@@ -39,6 +41,7 @@ class GatewayProgram {
  private:
   std::uint16_t port_ = 0;
   std::string log_;
+  bool draining_ = false;
   std::optional<ChildProgram> process_;
 };
 

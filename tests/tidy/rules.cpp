@@ -259,6 +259,13 @@ Findings values_inside_co_await(const File& file) {
   return findings;
 }
 
+Findings switches_on_co_await(const File& file) {
+  static const std::regex kPattern(R"(\bswitch\s*\([^{]*\bco_await\b)");
+  if (!is_cpp(file.path) || is_tidy(file.path)) return {};
+  return matching_lines(file, code_of(file.text), {"switch"}, kPattern,
+                        "switches on an awaited value");
+}
+
 Findings sleeping(const File& file) {
   static const std::regex kPattern(R"(sleep_for|sleep_until|\b(u|nano)?sleep\s*\()");
   return matching_lines(file, code_of(file.text), {"sleep"}, kPattern, "sleeps");
@@ -273,8 +280,7 @@ Findings machine_paths(const File& file) {
 
 // A package comes from whatever registry the machine is set up for.
 Findings registry_addresses(const File& file) {
-  static const std::regex kPattern(
-      R"((registry|index-url|"resolved")\s*[=:]\s*"?(\w+\+)?https?:)");
+  static const std::regex kPattern(R"((registry|index-url|"resolved")\s*[=:]\s*"?(\w+\+)?https?:)");
   if (is_tidy(file.path)) return {};
   return matching_lines(file, file.text, {"registry", "index-url", "\"resolved\""}, kPattern,
                         "names a package registry");

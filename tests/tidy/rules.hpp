@@ -50,6 +50,10 @@ using Findings = std::vector<Finding>;
 // capturing lambda inside one. Name it on the line before.
 [[nodiscard]] Findings values_inside_co_await(const File& file);
 
+// GCC 12 compiles a switch over an awaited value inside an if to code that never runs it, the rest
+// of the coroutine included. Await it on the line before.
+[[nodiscard]] Findings switches_on_co_await(const File& file);
+
 // For the sources of unit and sim tests: they wait for nothing.
 [[nodiscard]] Findings sleeping(const File& file);
 

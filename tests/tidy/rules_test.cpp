@@ -119,6 +119,13 @@ TEST(TidyRules, CatchValuesMadeInsideCoAwait) {
   EXPECT_EQ(values_inside_co_await({"a.cpp", "\n\nco_await f({1});"}).at(0).line, 3);
 }
 
+TEST(TidyRules, CatchSwitchesOnCoAwait) {
+  EXPECT_EQ(switches_on_co_await({"a.cpp", "switch (co_await f()) {"}).size(), 1U);
+  EXPECT_EQ(switches_on_co_await({"a.cpp", "switch (int(co_await f())) {"}).size(), 1U);
+  EXPECT_TRUE(switches_on_co_await({"a.cpp", "const E e = co_await f();\nswitch (e) {"}).empty());
+  EXPECT_TRUE(switches_on_co_await({"a.cpp", "switch (e) { case E::a: co_await f(); }"}).empty());
+}
+
 TEST(TidyRules, CatchSleepingTests) {
   for (const char* bad : {"std::this_thread::sleep_for(1ms);", "usleep(5);", "sleep(1);",
                           "nanosleep(&t, nullptr);"}) {

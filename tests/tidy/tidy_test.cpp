@@ -91,6 +91,7 @@ TEST(Tidy, WhatIsLeftUndoneHasAnIssue) {
 
 TEST(Tidy, NoValueIsMadeInsideCoAwait) {
   expect_none(values_inside_co_await);
+  expect_none(switches_on_co_await);
 }
 
 TEST(Tidy, UnitAndSimulationTestsDoNotSleep) {

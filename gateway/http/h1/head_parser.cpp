@@ -62,8 +62,10 @@ int parse_version(std::string_view text, Defects& defects) {
   return 11;
 }
 
-// What has come of the start line, its line end not included: it may not have come whole.
-std::string_view start_of_line(std::string_view bytes) {
+// What has come of the start line, its line end not included: it may not have come whole. Not
+// beyond where it would have been found too long.
+std::string_view start_of_line(std::string_view bytes, std::size_t limit) {
+  bytes = bytes.substr(0, limit);
   std::string_view text = bytes.substr(0, bytes.find('\n'));
   if (text.ends_with('\r')) text.remove_suffix(1);
   return text;
@@ -229,11 +231,15 @@ HeadResult parse_request_head(std::string_view bytes, const HeadLimits& limits, 
   std::size_t offset = 0;
   while (bytes.substr(offset).starts_with("\r\n"))
     offset += 2;
+  // Of what is wrong and the two limits the one that is met first, however many bytes have come.
+  const std::size_t line_bytes_max = limits.target_bytes + kMethodAndVersionBytesMax;
+  const std::size_t head_bytes_left = limits.head_bytes - std::min(offset, limits.head_bytes);
   Defects defects;
-  check_method(start_of_line(bytes.substr(offset)), defects);
+  check_method(start_of_line(bytes.substr(offset), std::min(head_bytes_left, line_bytes_max + 1)),
+               defects);
   const auto line = next_line(bytes.substr(offset));
   const std::size_t line_bytes = line ? line->size - 1 : bytes.size() - offset;
-  if (line_bytes > limits.target_bytes + kMethodAndVersionBytesMax) {
+  if (line_bytes > line_bytes_max && line_bytes_max < head_bytes_left) {
     return {HeadState::target_too_long, 0, defects};
   }
   const std::size_t end = line ? offset + line->size : bytes.size();
@@ -251,7 +257,7 @@ HeadResult parse_response_head(std::string_view bytes,
                                const HeadLimits& limits,
                                ResponseHead& head) {
   Defects defects;
-  check_protocol(start_of_line(bytes), defects);
+  check_protocol(start_of_line(bytes, std::min(limits.head_bytes, limits.line_bytes + 2)), defects);
   const auto line = next_line(bytes);
   const std::size_t line_bytes = line ? line->size - 1 : bytes.size();
   if (line_bytes > limits.line_bytes + 1) return {HeadState::head_too_large, 0, defects};

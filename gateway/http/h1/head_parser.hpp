@@ -62,6 +62,8 @@ struct HeadLimits {
   std::size_t line_bytes = std::size_t{8} * 1024;
   std::size_t fields = 100;
   std::size_t target_bytes = std::size_t{8} * 1024;
+
+  bool operator==(const HeadLimits&) const = default;
 };
 
 enum class HeadState {

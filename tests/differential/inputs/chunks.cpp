@@ -19,6 +19,7 @@ std::vector<Input> chunk_inputs() {
       {"an extension with a CR inside", "5;a\rb\r\nhello\r\n" + end},
       {"an extension with a NUL", std::string("5;a\0b\r\n", 7) + "hello\r\n" + end},
       {"an extension of 5000 bytes", "5;" + std::string(5000, 'a') + "\r\nhello\r\n" + end},
+      {"an extension of 20 KB", "5;" + std::string(20000, 'a') + "\r\nhello\r\n" + end},
       {"an extension behind the last size", "5\r\nhello\r\n0;a=b\r\n\r\n"},
       {"a space behind a size", "5 \r\nhello\r\n" + end},
       {"a tab behind a size", "5\t\r\nhello\r\n" + end},

@@ -72,6 +72,8 @@ client:
    max_header_line: 6KiB, max_header_fields: 7, max_uri: 8KiB, max_body: 9MB, max_connections: 10,
    max_connections_per_ip: 11, min_body_rate: 12B, min_read_rate: 13KiB, min_rate_grace: 14s,
    trusted_proxies: [10.0.0.1, '::1', 10.0.0.0/8], proxy_protocol: {from: ['fd00::/8']}}
+resolve_interval: 15s
+connect: {allow: ['db.internal:5432']}
 timeouts: {connect: 100ms, response: 1s, tunnel: 2h}
 trailers: [grpc-status]
 retry: {max_retries: 2}
@@ -128,6 +130,9 @@ routes:
   EXPECT_THAT(config.client.trusted_proxies, ElementsAre("10.0.0.1", "::1", "10.0.0.0/8"));
   EXPECT_THAT(config.client.proxy_protocol_from, ElementsAre("fd00::/8"));
   EXPECT_EQ(config.client.connections_per_ip_max, 11);
+  EXPECT_EQ(config.resolve_interval, Duration{15s});
+  EXPECT_THAT(config.connect.allow, ElementsAre("db.internal:5432"));
+  EXPECT_EQ(config.connect.timeouts, (TimeoutConfig{100ms, 1s, 15s, 5s, 2h}));
   EXPECT_EQ(config.client.body_rate, (MinimumRate::Config{12, 14s}));
   EXPECT_EQ(config.client.read_rate, (MinimumRate::Config{13'312, 14s}));
 
@@ -148,11 +153,12 @@ routes:
   ASSERT_EQ(config.routes.size(), 2U);
   const RouteConfig& buy = config.routes[0];
   EXPECT_EQ(buy.name, "buy");
-  EXPECT_EQ(buy.match, (RouteConfig::Match{"shop.example", "/buy"}));
+  EXPECT_EQ(buy.match, (RouteConfig::Match{"shop.example", "/buy", ""}));
   EXPECT_EQ(buy.strip_prefix, "/buy");
   EXPECT_EQ(buy.timeouts, (TimeoutConfig{100ms, 5s, 6s, 7s, 2h})) << "connect is that of the top";
   EXPECT_THAT(buy.upgrade, ElementsAre("websocket", "my-protocol"));
-  EXPECT_EQ(buy.retry, (RetryConfig{2, true, false, true, true, {502, 503}, "Idempotency-Key", 1ms, 2ms}));
+  EXPECT_EQ(buy.retry,
+            (RetryConfig{2, true, false, true, true, {502, 503}, "Idempotency-Key", 1ms, 2ms}));
   EXPECT_EQ(buy.rate_limit, (TokenBucket::Config{30, 1min, 5}));
   EXPECT_THAT(buy.trailers, ElementsAre("X-Sum", "Server-Timing")) << "its own, not the top's too";
   EXPECT_THAT(config.routes[1].trailers, ElementsAre("grpc-status"));
@@ -243,6 +249,15 @@ TEST(GatewayConfig, EachThreadNeedsAConnectionOfAPoolThatHasALimit) {
   EXPECT_EQ(load(kSmallest, {"threads=4"}).problems, "");
 }
 
+TEST(GatewayConfig, TheDocumentWithEverySettingShowsTheDefaults) {
+  const auto documented = load_gateway_config(std::string(GD_SOURCE_DIR) + "/docs/gateway.yaml");
+  ASSERT_TRUE(documented) << documented.error().message;
+  GatewayConfig defaults = load(kSmallest).config;
+  defaults.routes[0].name = "shop";
+  EXPECT_TRUE(*documented == defaults);
+  EXPECT_EQ(explanation(*documented), explanation(defaults));
+}
+
 TEST(GatewayConfig, IsReadOverABase) {
   GatewayConfig config = load(kSmallest, {"upstreams.shop.max_requests=7"}).config;
   YamlDocument variant = YamlDocument::from_text(
@@ -263,12 +278,14 @@ TEST(Explanation, SaysWhatHoldsForARouteAndWhy) {
                        "upstreams.shop.health={path: /ready}", "routes[0].limits={rate: 100/s}"});
   ASSERT_EQ(loaded.problems, "");
   EXPECT_EQ(
-      explanation(loaded.config),
+      explanation(loaded.config, loaded.config.routes[0]),
       "route / to upstream shop\n"
       "  connect   1s\n"
       "  response  10s     total ends it first, after 5s\n"
       "  idle      15s     between two reads of the answer's body\n"
-      "  total     5s      to the answer's head, retries and back-off included\n"
+      "  tunnel    1h      that neither side sends anything, after a 101\n"
+      "  total     5s      from the request's end to the answer's head, retries and back-off "
+      "included\n"
       "  retry     once    on connect, stale_reuse; a stale connection is not counted\n"
       "  limit     100/s   at most 100 at once\n"
       "  breaker   opens   for 5s after 50% of at least 20 calls in 5s or 10 failures in a row\n"
@@ -281,16 +298,51 @@ TEST(Explanation, SaysWhatIsOff) {
   const Loaded loaded = load(
       kSmallest, {"upstreams.shop.breaker=off", "upstreams.shop.pool=off", "routes[0].retry=off"});
   ASSERT_EQ(loaded.problems, "");
-  EXPECT_EQ(explanation(loaded.config),
+  EXPECT_EQ(explanation(loaded.config, loaded.config.routes[0]),
             "route / to upstream shop\n"
             "  connect   1s\n"
             "  response  3s\n"
             "  idle      15s     between two reads of the answer's body\n"
-            "  total     5s      to the answer's head, retries and back-off included\n"
+            "  tunnel    1h      that neither side sends anything, after a 101\n"
+            "  total     5s      from the request's end to the answer's head, retries and back-off "
+            "included\n"
             "  retry     off\n"
             "  breaker   off\n"
             "  health    off\n"
             "  pool      off     a new connection for every request\n");
+}
+
+TEST(Explanation, SaysWhatEachHopAcceptsSoThatTiersCanAgree) {
+  const Loaded loaded =
+      load(kSmallest, {"name=edge",
+                       "client={max_header: 16KiB, max_body: 1MiB, max_connections: 50, "
+                       "max_connections_per_ip: 5}",
+                       "response={max_header_line: 4KiB}"});
+  ASSERT_EQ(loaded.problems, "");
+  EXPECT_THAT(
+      explanation(loaded.config),
+      ::testing::StartsWith(
+          "from clients: what the tiers in front may send\n"
+          "  head      16KiB   in 100 fields of at most 8KiB; beyond: 431 "
+          "request_header_too_large\n"
+          "  uri       8KiB    beyond: 414 uri_too_long\n"
+          "  body      1MiB    counted as it comes; beyond: 413 request_body_too_large\n"
+          "  head by   10s     from its first byte to its end; later: 408 client_header_timeout\n"
+          "  body by   15s     for each next piece, and at least 240B/s over 20s; slower: 408 "
+          "client_body_timeout\n"
+          "  answer by 15s     for each next piece to be taken, and at least 240B/s over 20s; "
+          "slower: closed\n"
+          "  clients   50      at once; more wait; 5 from one address, more: 503 overloaded\n"
+          "  keep-alive 1m     idle between requests; whoever keeps connections to us must drop "
+          "them earlier\n"
+          "\n"
+          "to upstreams: what the next tier must take, and may answer\n"
+          "  head      16KiB   and some 200 bytes of ours and its Host once more, in 6 fields; a "
+          "tier that takes less answers 431 or 400\n"
+          "  answer    32KiB   in 100 fields of at most 4KiB; beyond: 502 "
+          "response_header_too_large\n"
+          "\n"
+          "route / to upstream shop\n"));
 }
 
 }  // namespace

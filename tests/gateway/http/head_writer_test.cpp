@@ -2,7 +2,9 @@
 // does not pass, and what is written reads back as what was meant.
 #include "gateway/http/head_writer.hpp"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -78,6 +80,25 @@ TEST(RequestRewrite, NamesWithUnderscoresAreDropped) {
   const Rewritten sent =
       rewrite("POST / HTTP/1.1\r\nHost: shop\r\nContent_Length: 5\r\nX_User: root\r\n\r\n");
   EXPECT_FALSE(sent.mentions("_"));
+}
+
+TEST(RequestRewrite, NamesWithUnderscoresPassWhereTheyMayUnlessTheyWouldMeanSomething) {
+  const std::string bytes =
+      "POST / HTTP/1.1\r\nHost: shop\r\nContent_Length: 5\r\nuser_id: 7\r\nX_Forwarded_For: "
+      "1.2.3.4\r\nTransfer_Encoding: chunked\r\nKeep_Alive: timeout=5\r\nX-Request_Id: "
+      "theirs\r\n\r\n";
+  RequestHead head;
+  const h1::HeadResult parsed = h1::parse_request_head(bytes, h1::HeadLimits{}, head);
+  const RequestVerdict verdict = judge_request(head, parsed);
+  const RequestOptions options = request_options(head, UnderscoreNames::pass);
+  EXPECT_FALSE(judge_options(head, options, verdict.framing));
+  std::string out;
+  write_request_head(head, options, {}, out);
+  EXPECT_NE(out.find("\r\nuser_id: 7\r\n"), std::string::npos);
+  EXPECT_EQ(std::count(out.begin(), out.end(), '_'), 1) << out;
+  EXPECT_EQ(out.find("1.2.3.4"), std::string::npos);
+  const RequestOptions refused = request_options(head, UnderscoreNames::refuse);
+  EXPECT_EQ(judge_options(head, refused, verdict.framing)->reason, "underscore_name");
 }
 
 TEST(RequestRewrite, TheFramingIsOurOwn) {

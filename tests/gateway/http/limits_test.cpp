@@ -90,6 +90,17 @@ TEST(RequestLimits, ALimitOfTheHeadBelowTheTargetsIsTheFirst) {
             "431 head_too_large");
 }
 
+TEST(RequestLimits, OfTwoTheOneThatIsMetFirstHoweverManyBytesCome) {
+  h1::HeadLimits limits;
+  limits.target_bytes = 100;
+  const std::string bytes = "GET /" + times(500, "x") + " HTTP/1.1\r\nHost: a\r\n\r\n";
+  for (const std::size_t head_bytes : {20U, 100U, 160U, 163U, 164U, 165U, 166U, 200U, 600U}) {
+    limits.head_bytes = head_bytes;
+    story_of(bytes, limits);
+    story_of("\r\n" + bytes, limits);
+  }
+}
+
 TEST(RequestLimits, WhatComesFirstIsTheVerdict) {
   h1::HeadLimits limits;
   limits.fields = 3;

@@ -92,6 +92,7 @@ class RequestStream {
       reading_.upstream += payload_;
     }
     if (chunked_) reading_.upstream += "0\r\n\r\n";
+    ++reading_.requests;
     entry(told_ + " " + quoted(payload_) + (keep_ ? "" : " close"));
     in_body_ = false;
     closed_ = !keep_;

@@ -19,7 +19,8 @@ struct Reading {
   // One entry a message, as in "POST /a 'body' | GET /b '' close | 400 bare_lf"; "..." for one that
   // has not come whole, "close" where nothing more is read from the connection.
   std::string story;
-  std::string upstream;  // the requests as they are sent on, one after another
+  std::string upstream;      // the requests as they are sent on, one after another
+  std::size_t requests = 0;  // that came whole
 
   bool operator==(const Reading&) const = default;
 };

@@ -647,6 +647,21 @@ TEST(Exchange, EachPhaseHasItsDeadlineAndTheTotalCutsThemShort) {
   EXPECT_EQ(body.cause, Cause::body_idle_timeout);
 }
 
+TEST(Exchange, TheTotalTimeoutBeginsWhenTheClientHasSentItsBody) {
+  World world;
+  Exchange::Request request;
+  request.body_owed = true;
+  Exchange exchange(world.route, world.pools, request);
+  static_cast<void>(exchange.start(at(0s)));
+  EXPECT_EQ(exchange.deadline(Phase::request, at(100s)).at, kNever)
+      << "a slow client says nothing of the upstream";
+  exchange.on_request_received(at(100s));
+  exchange.on_request_received(at(101s));
+  const Deadline response = exchange.deadline(Phase::response, at(104s));
+  EXPECT_EQ(response.at, at(105s));
+  EXPECT_EQ(response.cause, Cause::total_timeout);
+}
+
 TEST(Exchange, TheTotalTimeoutIncludesTheBackoff) {
   RouteConfig route;
   route.timeouts.total = 1001ms;

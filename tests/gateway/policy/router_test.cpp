@@ -9,7 +9,7 @@ namespace {
 
 RouteConfig route(std::string host, std::string prefix) {
   RouteConfig config;
-  config.match = {std::move(host), std::move(prefix)};
+  config.match = {std::move(host), std::move(prefix), ""};
   return config;
 }
 
@@ -59,6 +59,18 @@ TEST(Router, ARouteWithoutANameIsKnownByItsMatch) {
   RouteConfig named = route("shop", "/a");
   named.name = "order";
   EXPECT_EQ(route_name(named), "order");
+}
+
+TEST(Router, ARouteForAConnectTakesItsTargetAndNothingElse) {
+  std::vector<RouteConfig> routes(2);
+  routes[0].match.connect = "db.internal:5432";
+  routes[1].match.path_prefix = "/shop";
+  const Router router(routes);
+  EXPECT_EQ(router.match_connect("DB.internal:5432"), 0U);
+  EXPECT_EQ(router.match_connect("db.internal:5433"), std::nullopt);
+  EXPECT_EQ(router.match_connect("db.internal"), std::nullopt);
+  EXPECT_EQ(router.match("db.internal:5432", "/"), std::nullopt);
+  EXPECT_EQ(router.match("any", "/shop"), 1U);
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ TEST_F(Access, ALineTellsTheRequestAndEachAttemptWithItsPhases) {
       line,
       R"({"time":"2026-11-30T10:10:00.123Z","gateway":"edge","request_id":"r-1","client":"10.0.0.9",)"
       R"("method":"GET","host":"shop.example","target":"/order?id=\"1\"","route":"order",)"
-      R"("upstream":"shop","status":504,"cause":"response_timeout","reason":null,"limiter":null,)"
+      R"("upstream":"shop","status":504,"cause":"response_timeout","reason":null,"dropped_field":null,"limiter":null,)"
       R"("retries_exhausted":true,"proxy_status":"http_response_timeout","envoy_flag":"UT",)"
       R"("haproxy_state":"sH","body_in":0,"body_out":43,"latency_ms":3003.000,"attempts":[)"
       R"({"endpoint":"127.0.0.1:9001","after_ms":1.000,"status":null,"cause":"stale_reuse",)"
@@ -93,10 +93,11 @@ TEST_F(Access, ALineTellsTheRequestAndEachAttemptWithItsPhases) {
 TEST_F(Access, WhateverBytesATargetHoldsTheLineStaysOneJsonText) {
   RequestDone request;
   AccessEntry entry{request, {}, UnixTime{}, {}, "/\n\\\xff\x01", "bare_lf"};
+  entry.dropped_field = "user_id";
   std::string line;
   append_access_line(line, {}, entry);
   EXPECT_THAT(line, HasSubstr(R"("target":"/\u000a\\\u00ff\u0001")"));
-  EXPECT_THAT(line, HasSubstr(R"("reason":"bare_lf")"));
+  EXPECT_THAT(line, HasSubstr(R"("reason":"bare_lf","dropped_field":"user_id")"));
   EXPECT_EQ(line.find('\n'), line.size() - 1);
 }
 

@@ -1,4 +1,6 @@
 // Endpoints given by name: what a name stands for changes while the gateway runs.
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -16,32 +18,36 @@ using std::chrono::milliseconds;
 using ::testing::EndsWith;
 using ::testing::StartsWith;
 
-// Names and what they stand for, changed by a test.
+// What the name stands for, changed by a test. A lookup may outlast the gateway that began it.
 class Names {
  public:
   void set(const std::string& address) {
-    const std::lock_guard lock(mutex_);
-    address_ = address;
+    const std::lock_guard lock(state_->mutex);
+    state_->address = address;
   }
 
-  std::function<std::vector<std::string>(const std::string&)> lookup() {
-    return [this](const std::string& name) {
+  [[nodiscard]] std::function<std::vector<std::string>(const std::string&)> lookup() const {
+    return [state = state_](const std::string& name) {
       EXPECT_EQ(name, "shop.internal");
-      const std::lock_guard lock(mutex_);
-      ++lookups_;
-      return address_.empty() ? std::vector<std::string>{} : std::vector{address_};
+      const std::lock_guard lock(state->mutex);
+      ++state->lookups;
+      return state->address.empty() ? std::vector<std::string>{} : std::vector{state->address};
     };
   }
 
-  [[nodiscard]] int lookups() {
-    const std::lock_guard lock(mutex_);
-    return lookups_;
+  [[nodiscard]] int lookups() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->lookups;
   }
 
  private:
-  std::mutex mutex_;
-  std::string address_;
-  int lookups_ = 0;
+  struct State {
+    std::mutex mutex;
+    std::string address;
+    int lookups = 0;
+  };
+
+  std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 gateway::GatewayConfig named(std::uint16_t port) {

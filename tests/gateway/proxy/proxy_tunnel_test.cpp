@@ -365,5 +365,92 @@ TEST(ProxyTunnel, AStalledClientHoldsTheUpstreamBack) {
   EXPECT_EQ(client.read_to_end().size(), size);
 }
 
+gateway::GatewayConfig connecting_to(const std::vector<std::uint16_t>& ports) {
+  gateway::GatewayConfig config = shop_config({unused_port()});
+  for (const std::uint16_t port : ports)
+    config.connect.allow.push_back("localhost:" + std::to_string(port));
+  return config;
+}
+
+std::string connect_request(std::uint16_t port) {
+  const std::string target = "LocalHost:" + std::to_string(port);
+  return "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n\r\n";
+}
+
+TEST(ProxyConnect, IsRefusedUnlessItIsAllowed) {
+  ScriptedPeer target([](PeerSocket&, int) {});
+  RunningGateway gateway(connecting_to({}));
+  PeerSocket client = connect_to(gateway.port());
+  client.send(connect_request(target.port()));
+  EXPECT_THAT(client.read_to_end(), StartsWith("HTTP/1.1 405 "));
+  EXPECT_EQ(only_request(gateway).cause, Cause::malformed_request);
+  EXPECT_EQ(target.connections(), 0);
+}
+
+TEST(ProxyConnect, AnotherTargetThanThoseAllowedIsForbidden) {
+  ScriptedPeer allowed([](PeerSocket&, int) {});
+  ScriptedPeer target([](PeerSocket&, int) {});
+  RunningGateway gateway(connecting_to({allowed.port()}));
+  PeerSocket client = connect_to(gateway.port());
+  client.send(connect_request(target.port()));
+  EXPECT_THAT(client.read_to_end(), StartsWith("HTTP/1.1 403 "));
+  EXPECT_EQ(only_request(gateway).cause, Cause::forbidden);
+  EXPECT_EQ(target.connections(), 0);
+  EXPECT_EQ(allowed.connections(), 0);
+}
+
+TEST(ProxyConnect, AnAllowedTargetIsReachedThroughATunnel) {
+  ScriptedPeer target([](PeerSocket& peer, int) {
+    EXPECT_EQ(peer.read_until("hello"), "hello");  // and nothing of the request
+    peer.send("welcome");
+    peer.read_to_end();
+  });
+  RunningGateway gateway(connecting_to({target.port()}));
+  PeerSocket client = connect_to(gateway.port());
+  client.send(connect_request(target.port()) + "hello");
+  const std::string answer = client.read_until("\r\n\r\n");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(answer, AllOf(Not(HasSubstr("content-length")), Not(HasSubstr("transfer-encoding"))));
+  EXPECT_EQ(client.read_until("welcome"), "welcome");
+  client.finish();
+  EXPECT_EQ(client.read_to_end(), "");
+  const RequestDone done = only_request(gateway);
+  EXPECT_EQ(done.cause, Cause::ok);
+  EXPECT_EQ(done.status, 200);
+  EXPECT_EQ(name_of(done.method), "CONNECT");
+  EXPECT_EQ(upstream_connections(gateway), 0U);
+}
+
+TEST(ProxyConnect, ATargetThatRefusesIs502) {
+  const std::uint16_t port = unused_port();
+  RunningGateway gateway(connecting_to({port}));
+  PeerSocket client = connect_to(gateway.port());
+  client.send(connect_request(port));
+  EXPECT_THAT(client.read_request(), StartsWith("HTTP/1.1 502 "));
+  EXPECT_EQ(only_request(gateway).cause, Cause::connect_refused);
+}
+
+TEST(ProxyConnect, WithABodyIsMalformed) {
+  ScriptedPeer target([](PeerSocket&, int) {});
+  RunningGateway gateway(connecting_to({target.port()}));
+  PeerSocket client = connect_to(gateway.port());
+  std::string request = connect_request(target.port());
+  request.insert(request.size() - 2, "Content-Length: 3\r\n");
+  client.send(request + "abc");
+  EXPECT_THAT(client.read_to_end(), StartsWith("HTTP/1.1 400 "));
+  EXPECT_EQ(target.connections(), 0);
+}
+
+TEST(ProxyConnect, ItsRoutesTakeNoOtherRequests) {
+  ScriptedPeer target([](PeerSocket&, int) {});
+  gateway::GatewayConfig config = connecting_to({target.port()});
+  config.routes[0].match.path_prefix = "/elsewhere";
+  RunningGateway gateway(config);
+  PeerSocket client = connect_to(gateway.port());
+  client.send(get("/"));
+  EXPECT_THAT(client.read_request(), StartsWith("HTTP/1.1 404 "));
+  EXPECT_EQ(target.connections(), 0);
+}
+
 }  // namespace
 }  // namespace gatedrill::testing
