@@ -139,6 +139,14 @@ std::string explanation(const GatewayConfig& config, const RouteConfig& route) {
       line("connect", to_text(timeouts.connect), ended_by_total(timeouts.connect, timeouts.total));
   text += line("response", to_text(timeouts.response),
                ended_by_total(timeouts.response, timeouts.total));
+  if (timeouts.per_try.count() > 0) {
+    const Duration phases = timeouts.connect + timeouts.response;
+    text += line("per try", to_text(timeouts.per_try),
+                 timeouts.per_try <= timeouts.response ? "ends each attempt before response could"
+                 : timeouts.per_try >= phases
+                     ? "never reached: connect and response together end an attempt earlier"
+                     : "for one attempt, connecting included");
+  }
   text += line("idle", to_text(timeouts.idle), "between two reads of the answer's body");
   if (!route.upgrade.empty()) {
     text +=

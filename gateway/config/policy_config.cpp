@@ -129,6 +129,7 @@ void read_yaml(YamlReader& reader, TimeoutConfig& config) {
   reader.optional("response", config.response, positive);
   reader.optional("idle", config.idle, positive);
   reader.optional("total", config.total, positive);
+  reader.optional("per_try", config.per_try);
   reader.optional("tunnel", config.tunnel, positive);
 }
 

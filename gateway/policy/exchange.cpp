@@ -125,6 +125,10 @@ Deadline Exchange::deadline(Phase phase, TimePoint now) const {
     case Phase::body:  // the total timeout ends with the answer's head
       return {now + timeouts.idle, Cause::body_idle_timeout};
   }
+  if (timeouts.per_try.count() > 0 && phase != Phase::request) {
+    const TimePoint by = attempts().back().at + timeouts.per_try;
+    if (by < deadline.at) deadline.at = by;  // the cause stays the phase's
+  }
   if (total_by_ < deadline.at) deadline = {total_by_, Cause::total_timeout};
   return deadline;
 }

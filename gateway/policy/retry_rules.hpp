@@ -1,5 +1,5 @@
 // When a failed attempt may be sent again: the table S0 to S7 of the gateway reference (2.2), from
-// facts alone. RFC 9110 9.2.2: a proxy must not retry a non-idempotent request that may have been
+// facts alone (S1 is HTTP/2's). RFC 9110 9.2.2: a proxy must not retry a non-idempotent request that may have been
 // processed.
 #pragma once
 

@@ -15,16 +15,18 @@
 
 namespace gatedrill::gateway {
 
-// Gateway reference 2.6. `response` runs from the request's last byte to the answer's head, `idle`
-// between two reads of the answer's body, `total` from the request's last byte from the client (as
-// in Envoy) to the answer's head, all attempts and back-offs included. `tunnel` is how long neither
-// side of a tunnel (WebSocket, CONNECT) may send anything; once one side has ended, `idle` is how
-// long the other may.
+// Gateway reference 2.6. `response` runs from the request's last byte to the answer's head, and
+// between two writes of a request that the upstream takes slowly; `idle` between two reads of the
+// answer's body; `total` from the request's last byte from the client (as in Envoy) to the answer's
+// head, all attempts and back-offs included; `per_try` from an attempt's start to its answer's head
+// (0: none). `tunnel` is how long neither side of a tunnel (WebSocket, CONNECT) may send anything;
+// once one side has ended, `idle` is how long the other may.
 struct TimeoutConfig {
   Duration connect = std::chrono::seconds{1};
   Duration response = std::chrono::seconds{3};
   Duration idle = std::chrono::seconds{15};
   Duration total = std::chrono::seconds{5};
+  Duration per_try{0};
   Duration tunnel = std::chrono::hours{1};
 
   bool operator==(const TimeoutConfig&) const = default;

@@ -97,7 +97,7 @@ routes:
     upstream: shop
     strip_prefix: /buy
     trailers: [X-Sum, Server-Timing]
-    timeouts: {response: 5s, idle: 6s, total: 7s}
+    timeouts: {response: 5s, idle: 6s, total: 7s, per_try: 8s}
     retry:
       {on_connect: true, on_stale_reuse: false, on_reset: true, on_timeout: true, on_status: [502, 503], idempotency_key_header: Idempotency-Key, backoff: 1ms,
        backoff_max: 2ms}
@@ -132,7 +132,7 @@ routes:
   EXPECT_EQ(config.client.connections_per_ip_max, 11);
   EXPECT_EQ(config.resolve_interval, Duration{15s});
   EXPECT_THAT(config.connect.allow, ElementsAre("db.internal:5432"));
-  EXPECT_EQ(config.connect.timeouts, (TimeoutConfig{100ms, 1s, 15s, 5s, 2h}));
+  EXPECT_EQ(config.connect.timeouts, (TimeoutConfig{100ms, 1s, 15s, 5s, 0s, 2h}));
   EXPECT_EQ(config.client.body_rate, (MinimumRate::Config{12, 14s}));
   EXPECT_EQ(config.client.read_rate, (MinimumRate::Config{13'312, 14s}));
 
@@ -155,7 +155,8 @@ routes:
   EXPECT_EQ(buy.name, "buy");
   EXPECT_EQ(buy.match, (RouteConfig::Match{"shop.example", "/buy", ""}));
   EXPECT_EQ(buy.strip_prefix, "/buy");
-  EXPECT_EQ(buy.timeouts, (TimeoutConfig{100ms, 5s, 6s, 7s, 2h})) << "connect is that of the top";
+  EXPECT_EQ(buy.timeouts, (TimeoutConfig{100ms, 5s, 6s, 7s, 8s, 2h}))
+      << "connect is that of the top";
   EXPECT_THAT(buy.upgrade, ElementsAre("websocket", "my-protocol"));
   EXPECT_EQ(buy.retry,
             (RetryConfig{2, true, false, true, true, {502, 503}, "Idempotency-Key", 1ms, 2ms}));
@@ -292,6 +293,17 @@ TEST(Explanation, SaysWhatHoldsForARouteAndWhy) {
       "  health    checked /ready every 5s; a dead endpoint is out after at most 13s\n"
       "  pool      50s     idle at most; must be less than the upstream's own keep-alive "
       "timeout\n");
+}
+
+TEST(Explanation, SaysWhetherAPerTryTimeoutEverFires) {
+  const auto said = [](const char* per_try) {
+    return explanation(
+        load(kSmallest, {std::string("routes[0].timeouts={per_try: ") + per_try + "}"}).config);
+  };
+  EXPECT_THAT(said("2s"),
+              ::testing::HasSubstr("  per try   2s      ends each attempt before response could"));
+  EXPECT_THAT(said("3500ms"), ::testing::HasSubstr("for one attempt, connecting included"));
+  EXPECT_THAT(said("4s"), ::testing::HasSubstr("never reached"));
 }
 
 TEST(Explanation, SaysWhatIsOff) {

@@ -662,6 +662,25 @@ TEST(Exchange, TheTotalTimeoutBeginsWhenTheClientHasSentItsBody) {
   EXPECT_EQ(response.cause, Cause::total_timeout);
 }
 
+TEST(Exchange, APerTryTimeoutCutsOneAttemptShortFromItsStart) {
+  RouteConfig route;
+  route.timeouts.per_try = 2s;
+  route.retry.on_timeout = true;
+  World world(two_endpoints(), route);
+  Exchange exchange = world.exchange();
+  static_cast<void>(exchange.start(at(0s)));
+  EXPECT_EQ(exchange.deadline(Phase::connect, at(0s)).at, at(1s)) << "connect is shorter";
+  const Deadline first = exchange.deadline(Phase::response, at(1s));
+  EXPECT_EQ(first.at, at(2s));
+  EXPECT_EQ(first.cause, Cause::response_timeout);
+  const Step wait = exchange.on_attempt_failed(
+      at(2s), {.cause = Cause::response_timeout, .request_started = true});
+  ASSERT_TRUE(std::holds_alternative<Wait>(wait));
+  static_cast<void>(exchange.on_waited(at(2100ms)));
+  EXPECT_EQ(exchange.deadline(Phase::response, at(2100ms)).at, at(4100ms));
+  static_cast<void>(exchange.on_client_gone(at(3s)));
+}
+
 TEST(Exchange, TheTotalTimeoutIncludesTheBackoff) {
   RouteConfig route;
   route.timeouts.total = 1001ms;
