@@ -183,6 +183,7 @@ void write_response_head(const ResponseHead& head,
                          std::string& out) {
   append_status_line(out, head);
   bool length_told = false;
+  bool date_told = rewrite.date.empty();
   for (const Field& field : head.fields) {
     if (options.names_fields && named_in_connection(head.fields, field.name)) continue;
     switch (kind_of(field.name)) {
@@ -200,9 +201,11 @@ void write_response_head(const ResponseHead& head,
         break;
       default:
         append(out, field.name, field.value);
+        date_told = date_told || (field.name.size() == 4 && same(field.name, "date"));
         break;
     }
   }
+  if (!date_told) append(out, "date", rewrite.date);
   if (!rewrite.bodiless) {
     append_framing(out, rewrite.framing, rewrite.framing.kind == BodyKind::none);
     if (rewrite.framing.kind == BodyKind::chunked) {

@@ -40,6 +40,8 @@ struct ResponseRewrite {
   Framing framing = {};       // until_close: neither length nor coding is written
   bool bodiless = false;      // HEAD, 204, 304: the upstream's Content-Length is told, if it is one
   std::string_view via = {};  // our name in Via; empty: none
+  // Told where the upstream told none (RFC 9110 6.6.1); empty: not even then.
+  std::string_view date = {};
   std::span<const std::string> trailers = {};  // that pass
   bool close = false;                          // Connection: close
   bool keep_alive = false;                     // Connection: keep-alive (for a client of HTTP/1.0)

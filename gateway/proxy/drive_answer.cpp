@@ -42,6 +42,7 @@ void Drive::begin_answer(const http::ResponseVerdict& verdict) {
   }
   rewrite.close = !stream_.keep_alive();
   rewrite.keep_alive = stream_.keep_alive() && stream_.client_version() == 10;
+  rewrite.date = session_.shard().date(session_.now());
   http::write_response_head(head, options, rewrite, session_.to_client().bytes());
 }
 

@@ -332,6 +332,15 @@ TEST(ResponseRewrite, ViaTellsTheUpstreamsVersion) {
             "HTTP/1.1 204 x\r\nvia: 1.1 gw\r\n\r\n");
 }
 
+TEST(ResponseRewrite, ADateIsAddedOnlyWhereTheUpstreamToldNone) {
+  ResponseRewrite how;
+  how.date = "Mon, 30 Nov 2026 10:00:00 GMT";
+  EXPECT_EQ(answer("HTTP/1.1 200 OK\r\n\r\n", how),
+            "HTTP/1.1 200 OK\r\ndate: Mon, 30 Nov 2026 10:00:00 GMT\r\ncontent-length: 0\r\n\r\n");
+  EXPECT_EQ(answer("HTTP/1.1 200 OK\r\nDate: its own\r\n\r\n", how),
+            "HTTP/1.1 200 OK\r\nDate: its own\r\ncontent-length: 0\r\n\r\n");
+}
+
 TEST(ResponseRewrite, TrailersAreAnnouncedOnlyWhereSomePass) {
   const std::string bytes =
       "HTTP/1.1 200 OK\r\nTrailer: X-Sum, X-Other\r\nTransfer-Encoding: chunked\r\n\r\n";

@@ -245,7 +245,7 @@ TEST(ProxyForward, AnswersWithoutBodyLeaveBothConnectionsUsable) {
       if (request.starts_with("HEAD")) {
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
       } else if (request.find("/204") != std::string::npos) {
-        peer.send("HTTP/1.1 204 No Content\r\n\r\n");
+        peer.send("HTTP/1.1 204 No Content\r\nDate: then\r\n\r\n");
       } else {
         peer.send("HTTP/1.1 304 Not Modified\r\nContent-Length: 1000\r\nETag: \"x\"\r\n\r\n");
       }
@@ -257,9 +257,12 @@ TEST(ProxyForward, AnswersWithoutBodyLeaveBothConnectionsUsable) {
     client.send("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
     EXPECT_THAT(client.read_until("\r\n\r\n"), HasSubstr("content-length: 1000\r\n"));
     client.send(get("/204"));
-    EXPECT_EQ(client.read_until("\r\n\r\n"), "HTTP/1.1 204 No Content\r\nvia: 1.1 gateway\r\n\r\n");
+    EXPECT_EQ(client.read_until("\r\n\r\n"),
+              "HTTP/1.1 204 No Content\r\nDate: then\r\nvia: 1.1 gateway\r\n\r\n");
     client.send(get("/304"));
-    EXPECT_THAT(client.read_until("\r\n\r\n"), HasSubstr("ETag: \"x\"\r\n"));
+    const std::string unchanged = client.read_until("\r\n\r\n");
+    EXPECT_THAT(unchanged, HasSubstr("ETag: \"x\"\r\n"));
+    EXPECT_THAT(unchanged, HasSubstr("\r\ndate: ")) << "the upstream told none";
   }
   EXPECT_EQ(origin.connections(), 1);
 }
