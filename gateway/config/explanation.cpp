@@ -43,6 +43,15 @@ std::string retry_line(const RetryConfig& retry) {
   return line("retry", again, "on " + on + note);
 }
 
+std::string queue_line(const UpstreamConfig& upstream) {
+  if (upstream.max_requests == 0) return line("queue", "off", "the upstream is never full");
+  const std::string full =
+      "beyond " + std::to_string(upstream.max_requests) + " requests at the upstream: ";
+  if (upstream.queue.max == 0) return line("queue", "off", full + "503 upstream_overflow");
+  return line("queue", std::to_string(upstream.queue.max),
+              full + to_text(upstream.queue.timeout) + " for a place; then 503 upstream_overflow");
+}
+
 std::string breaker_line(const CircuitBreaker::Config& breaker) {
   if (!breaker.enabled) return line("breaker", "off");
   const std::string rate = std::to_string(breaker.failure_rate_percent) + "% of at least " +
@@ -163,6 +172,7 @@ std::string explanation(const GatewayConfig& config, const RouteConfig& route) {
   }
   const UpstreamConfig* upstream = find_upstream(config, route.upstream);
   if (upstream == nullptr) return text;
+  text += queue_line(*upstream);
   text += breaker_line(upstream->breaker);
   text += health_line(upstream->health);
   const Pool::Config& pool = upstream->pool;

@@ -143,6 +143,7 @@ void read_upstream(YamlReader& reader, UpstreamConfig& config) {
     reader.optional("endpoints", endpoints);  // read over a base that has some
   }
   reader.optional("max_requests", config.max_requests, at_least(0));
+  reader.optional("queue", config.queue);
   reader.optional("load_balancer", config.load_balancer);
   reader.optional("breaker", config.breaker);
   reader.optional("health", config.health);

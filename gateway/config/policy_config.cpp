@@ -83,6 +83,15 @@ void read_yaml(YamlReader& reader, Pool::Config& config) {
   reader.optional("max_requests", config.max_requests, at_least(1));
 }
 
+void read_yaml(YamlReader& reader, QueueConfig& config) {
+  if (is_off(reader)) {
+    config.max = 0;
+    return;
+  }
+  reader.optional("max", config.max, at_least(0));
+  reader.optional("timeout", config.timeout, positive);
+}
+
 void read_yaml(YamlReader& reader, RetryBudget::Config& config) {
   reader.optional("percent", as_percent(config.percent));
   reader.optional("min_concurrent", config.min_concurrent, at_least(0));

@@ -4,6 +4,7 @@
 //   breaker: {failure_rate: 50%, consecutive_failures: 10, open: 5s}    or  breaker: off
 //   health:  {path: /ready, interval: 5s, timeout: 2s, fall: 3}         or  health: off
 //   pool:    {idle_timeout: 50s, max_age: 10m, max_requests: 1000}      or  pool: off
+//   queue:   {max: 100, timeout: 1s}                                    or  queue: off
 //   retry:   {max_retries: 1, on_connect: true, on_status: [503]}       or  retry: off
 //   limits:  {rate: 500/s, burst: 1000}
 //   timeouts: {connect: 1s, response: 3s, idle: 15s, total: 5s}
@@ -14,6 +15,7 @@
 #include "gateway/policy/health.hpp"
 #include "gateway/policy/load_balancer.hpp"
 #include "gateway/policy/pool.hpp"
+#include "gateway/policy/request_queue.hpp"
 #include "gateway/policy/retry_budget.hpp"
 #include "gateway/policy/retry_rules.hpp"
 #include "gateway/policy/router.hpp"
@@ -28,6 +30,7 @@ void read_yaml(YamlReader& reader, CircuitBreaker::Config& config);
 void read_yaml(YamlReader& reader, Health::Config& config);
 void read_yaml(YamlReader& reader, LoadBalancer::Config& config);
 void read_yaml(YamlReader& reader, Pool::Config& config);
+void read_yaml(YamlReader& reader, QueueConfig& config);
 void read_yaml(YamlReader& reader, RetryBudget::Config& config);
 void read_yaml(YamlReader& reader, RetryConfig& config);
 void read_yaml(YamlReader& reader, TimeoutConfig& config);

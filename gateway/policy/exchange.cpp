@@ -25,10 +25,28 @@ Step Exchange::start(TimePoint now) {
     limiter_ = route_->name;
     return reply(now, Cause::rate_limited, verdict.retry_after);
   }
-  if (upstream_->full()) return reply(now, Cause::upstream_overflow);
+  if (upstream_->full()) return park(now);
   upstream_->enter();
+  return enter(now);
+}
+
+Step Exchange::park(TimePoint now) {
+  ticket_ = upstream_->queue().join(pools_->shard());
+  if (!ticket_) return reply(now, Cause::upstream_overflow);
+  return Park{std::min(now + upstream_->config().queue.timeout, total_by_), *ticket_};
+}
+
+Step Exchange::on_place(TimePoint now) {
+  assert(has_place());
+  ticket_.reset();
+  return enter(now);
+}
+
+// It has a place at the upstream.
+Step Exchange::enter(TimePoint now) {
   entered_ = true;
   upstream_->retry_budget().on_request();
+  if (now >= total_by_) return reply(now, Cause::total_timeout);
   return send(now, false);
 }
 
@@ -233,6 +251,8 @@ std::optional<Step> Exchange::retry(TimePoint now,
 }
 
 Step Exchange::on_waited(TimePoint now) {
+  if (has_place()) return on_place(now);  // both at once
+  if (ticket_ && now < total_by_) return reply(now, Cause::upstream_overflow);
   if (now >= total_by_) return reply(now, Cause::total_timeout);
   return send(now, fresh_next_);
 }
@@ -298,7 +318,10 @@ void Exchange::release(TimePoint now) {
   cancel_breaker(now);
   if (in_budget_) upstream_->retry_budget().finish();
   in_budget_ = false;
-  if (entered_) upstream_->leave();
+  const bool had_place = entered_ || has_place();
+  if (ticket_) static_cast<void>(upstream_->queue().leave(*ticket_));
+  ticket_.reset();
+  if (had_place) upstream_->leave();
   entered_ = false;
 }
 

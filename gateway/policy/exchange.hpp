@@ -7,7 +7,8 @@
 //     │       │ └──► on_attempt_failed ─┼─► Wait ─► on_waited ─┐
 //     │       └─────────────────────────┼──────────────────────┘
 //     │                                 ├─► LocalReply ─► on_reply_sent ─► Done
-//     └─────────────────────────────────┘
+//     ├─────────────────────────────────┘
+//     └─► Park ─► on_place ─► Send, or on_waited ─► LocalReply (Park: the upstream is full)
 //   on_client_gone ─► Done, on_request_failed ─► LocalReply | Done, at any time
 //
 // A step is valid until the next event. After every event the driver publishes the upstream's
@@ -50,6 +51,12 @@ struct Wait {
   TimePoint until;
 };
 
+// Wait for a place at the upstream: call on_place once has_place, or on_waited at that time.
+struct Park {
+  TimePoint until;
+  RequestQueue::Ticket ticket = 0;  // as Upstream::queue grants it
+};
+
 // Answer the client ourselves, then call on_reply_sent.
 struct LocalReply {
   Cause cause = Cause::internal;
@@ -64,7 +71,7 @@ struct Done {
   bool abort_client = false;
 };
 
-using Step = std::variant<Send, Forward, Wait, LocalReply, Done>;
+using Step = std::variant<Send, Forward, Wait, Park, LocalReply, Done>;
 
 // `request` is while the client still sends its body: no timeout of the upstream's counts then.
 enum class Phase { connect, request, response, body };
@@ -112,6 +119,7 @@ class Exchange {
                        bool reusable,
                        std::optional<Duration> keep_alive_hint = std::nullopt);
   Step on_waited(TimePoint now);
+  Step on_place(TimePoint now);
   Step on_reply_sent(TimePoint now);
   // A status that was sent, and the cause of a reply of our own, stand; otherwise it is 499.
   Step on_client_gone(TimePoint now);
@@ -125,6 +133,9 @@ class Exchange {
 
   // When the current attempt must be through a phase that begins now.
   [[nodiscard]] Deadline deadline(Phase phase, TimePoint now) const;
+
+  // Parked, and its turn has come.
+  [[nodiscard]] bool has_place() const { return ticket_ && !upstream_->queue().waits(*ticket_); }
 
   [[nodiscard]] const Route& route() const { return *route_; }
 
@@ -150,6 +161,8 @@ class Exchange {
  private:
   static constexpr int kAttemptsMax = 8;
 
+  Step park(TimePoint now);
+  Step enter(TimePoint now);
   Step send(TimePoint now, bool fresh_connection);
   Step reply(TimePoint now, Cause cause, Duration retry_after = Duration{0});
   Step finish(TimePoint now, Cause cause, Done done);
@@ -179,6 +192,7 @@ class Exchange {
   TimePoint arrived_{};
   TimePoint ended_{};
   TimePoint total_by_ = kNever;
+  std::optional<RequestQueue::Ticket> ticket_;  // while parked
   bool entered_ = false;
   bool in_budget_ = false;
   std::optional<CircuitBreaker::Permit> permit_;

@@ -23,7 +23,8 @@ Upstream::Upstream(const UpstreamConfig& config, const Random& random)
       up_(config.endpoints.size(), 1),
       balancer_(config.load_balancer),
       breaker_(config.breaker),
-      retry_budget_(config.retry_budget) {
+      retry_budget_(config.retry_budget),
+      queue_(config.queue) {
   assert(config.endpoint_names.empty() || config.endpoint_names.size() == config.endpoints.size());
   for (const std::string& name : names_of_endpoints(config)) {
     endpoints_.push_back({intern(name), Health(config.health, random.fork(name))});

@@ -17,6 +17,7 @@
 #include "gateway/policy/health.hpp"
 #include "gateway/policy/load_balancer.hpp"
 #include "gateway/policy/pool.hpp"
+#include "gateway/policy/request_queue.hpp"
 #include "gateway/policy/retry_budget.hpp"
 
 namespace gatedrill::gateway {
@@ -26,7 +27,8 @@ struct UpstreamConfig {
   std::vector<std::string> endpoints;  // addresses, "127.0.0.1:9001"
   std::vector<std::string>
       endpoint_names;       // as reports show them, in the same order; empty: addresses
-  int max_requests = 1024;  // at once; more are upstream_overflow; 0: no limit
+  int max_requests = 1024;  // at once; more wait or are upstream_overflow; 0: no limit
+  QueueConfig queue;
   LoadBalancer::Config load_balancer;
   CircuitBreaker::Config breaker;
   Health::Config health;
@@ -73,7 +75,14 @@ class Upstream {
 
   void enter() { ++active_; }
 
-  void leave() { --active_; }
+  // The place goes to the first that waits for one, without becoming free in between: nobody
+  // overtakes.
+  void leave() {
+    if (!queue_.grant()) --active_;
+  }
+
+  // Only while it is full may anybody join; the driver tells those who were granted a place.
+  [[nodiscard]] RequestQueue& queue() { return queue_; }
 
   // Health probes: when the next one of an endpoint is due, and what came of it. After an endpoint
   // went down the driver evicts its idle connections.
@@ -104,7 +113,8 @@ class Upstream {
   LoadBalancer balancer_;
   CircuitBreaker breaker_;
   RetryBudget retry_budget_;
-  int active_ = 0;
+  RequestQueue queue_;
+  int active_ = 0;  // those granted a place included
   std::vector<Transition> transitions_;
 };
 
@@ -124,7 +134,7 @@ class UpstreamPools {
   // Ids are next_id, next_id + count, ...: distinct over upstreams and shards if the pools of one
   // shard share `next_id`, and it begins at another number in each.
   UpstreamPools(const UpstreamConfig& config, std::uint64_t& next_id, ShardPlace place = {})
-      : next_id_(next_id), step_(place.count) {
+      : next_id_(next_id), shard_(place.index), step_(place.count) {
     const NameId upstream = intern(config.name);
     const Pool::Config share = share_of(config.pool, place);
     for (const std::string& endpoint : names_of_endpoints(config))
@@ -132,6 +142,9 @@ class UpstreamPools {
   }
 
   [[nodiscard]] Pool& pool(std::size_t endpoint) { return pools_[endpoint]; }
+
+  // Whose they are.
+  [[nodiscard]] std::size_t shard() const { return shard_; }
 
   [[nodiscard]] std::uint64_t new_id() {
     const std::uint64_t id = next_id_;
@@ -142,6 +155,7 @@ class UpstreamPools {
  private:
   std::vector<Pool> pools_;
   std::uint64_t& next_id_;
+  std::size_t shard_;
   std::uint64_t step_;
 };
 

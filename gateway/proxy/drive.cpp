@@ -20,6 +20,24 @@ Deadline earlier(const Deadline& a, const Deadline& b) {
   return b.at < a.at ? b : a;
 }
 
+// Known to the shard as one that waits for a place, until destroyed.
+class Parked {
+ public:
+  Parked(ShardUpstream& upstream, RequestQueue::Ticket ticket, Session& session)
+      : upstream_(upstream), ticket_(ticket) {
+    upstream_.parked.emplace(ticket, &session);
+  }
+
+  ~Parked() { upstream_.parked.erase(ticket_); }
+
+  Parked(const Parked&) = delete;
+  Parked& operator=(const Parked&) = delete;
+
+ private:
+  ShardUpstream& upstream_;
+  RequestQueue::Ticket ticket_;
+};
+
 }  // namespace
 
 Drive::Drive(Session& session, Stream& stream, ShardUpstream& upstream, Exchange& exchange)
@@ -36,7 +54,7 @@ Drive::~Drive() {
 Task<StreamEnd> Drive::run() {
   Step step = events_->start(session_.now());
   for (;;) {
-    session_.shard().publish_transitions(upstream_.shared);
+    session_.shard().settle(upstream_.shared);
     if (const Send* send = std::get_if<Send>(&step)) {
       step = co_await attempt(*send);
     } else if (std::holds_alternative<Forward>(step)) {
@@ -47,6 +65,8 @@ Task<StreamEnd> Drive::run() {
       }
     } else if (const Wait* wait = std::get_if<Wait>(&step)) {
       step = co_await pause(wait->until);
+    } else if (const Park* parking = std::get_if<Park>(&step)) {
+      step = co_await park(*parking);
     } else if (const LocalReply* local = std::get_if<LocalReply>(&step)) {
       step = co_await reply(*local);
     } else {
@@ -282,6 +302,18 @@ Task<Step> Drive::pause(TimePoint until) {
     if (session_.now() >= until) co_return events_->on_waited(session_.now());
     session_.client().start_read();
     co_await session_.event(until);
+  }
+}
+
+// Who gives up a place, on whatever thread, has it told to this one, later: so not before we wait.
+Task<Step> Drive::park(Park park) {
+  const Parked parked(upstream_, park.ticket, session_);
+  for (;;) {
+    if (auto step = client_trouble()) co_return *step;
+    if (events_->has_place()) co_return events_->on_place(session_.now());
+    if (session_.now() >= park.until) co_return events_->on_waited(session_.now());
+    session_.client().start_read();
+    co_await session_.event(park.until);
   }
 }
 

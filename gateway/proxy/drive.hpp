@@ -40,6 +40,7 @@ class Drive {
   Task<Step> forward();
   Task<Step> tunnel();
   Task<Step> pause(TimePoint until);
+  Task<Step> park(Park park);
   Task<Step> reply(LocalReply reply);
   [[nodiscard]] StreamEnd finish(const Done& done);
 

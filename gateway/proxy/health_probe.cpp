@@ -107,7 +107,7 @@ struct HealthProbe::State : std::enable_shared_from_this<State> {
     event.verdict = intern(verdict.text);
     event.latency = now - began;
     shard.sink().publish({shard.name(), event});
-    shard.publish_transitions(upstream);
+    shard.settle(upstream);
     if (changed && !verdict.healthy) on_down();
   }
 

@@ -47,11 +47,20 @@ class GatewayServer::State final : public DeadlineOwner {
                                               [this, index] { on_session_ended(index); }};
       workers_.push_back(std::make_unique<Worker>(shared_, index, surroundings));
     }
+    for (std::size_t upstream = 0; upstream < shared_.upstreams().size(); ++upstream) {
+      shared_.upstreams()[upstream]->on_granted = [this, upstream](const auto& grant) {
+        Worker& its = *workers_[grant.shard];
+        its.post(
+            [&its, upstream, ticket = grant.ticket] { its.shard().on_granted(upstream, ticket); });
+      };
+    }
   }
 
-  // The threads end before anything of what they use.
+  // The threads end before anything of what they use, each other's workers included.
   ~State() override {
     probes_.clear();
+    for (const auto& worker : workers_)
+      worker->join();
     while (!workers_.empty())
       workers_.pop_back();
   }

@@ -91,6 +91,9 @@ class Session final : public ConnectionOwner, public DeadlineOwner {
   void on_connection_event(Connection& connection) override;
   void on_deadline() override;
 
+  // Its request may have been given a place at the upstream.
+  void on_place() { wake(); }
+
  private:
   enum class HeadRead { complete, refused, timed_out, ended };
 

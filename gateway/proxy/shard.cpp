@@ -83,12 +83,22 @@ void Shard::stop() {
     remove(*sessions_.begin()->first);
 }
 
-// Inside the gate, so that they stay in order.
-void Shard::publish_transitions(SharedUpstream& upstream) {
-  const Gate::Pass pass = upstream.gate.pass();
-  for (const Transition& transition : upstream.upstream.take_transitions()) {
-    sink_.publish({name_, transition});
+void Shard::settle(SharedUpstream& upstream) {
+  std::vector<RequestQueue::Grant> granted;
+  {
+    // Published inside the gate, so that they stay in order.
+    const Gate::Pass pass = upstream.gate.pass();
+    for (const Transition& transition : upstream.upstream.take_transitions())
+      sink_.publish({name_, transition});
+    granted = upstream.upstream.queue().take_granted();
   }
+  for (const RequestQueue::Grant& grant : granted)
+    upstream.on_granted(grant);
+}
+
+void Shard::on_granted(std::size_t upstream, RequestQueue::Ticket ticket) {
+  const auto& parked = upstreams_[upstream]->parked;
+  if (const auto found = parked.find(ticket); found != parked.end()) found->second->on_place();
 }
 
 bool Shard::logs(const RequestDone& request) const {

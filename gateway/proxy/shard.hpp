@@ -44,6 +44,7 @@ struct ShardUpstream {
   SharedUpstream& shared;
   UpstreamPools pools;
   std::vector<std::uint32_t> moves_seen;
+  std::unordered_map<RequestQueue::Ticket, Session*> parked;  // who waits for a place
 };
 
 struct ShardRoute {
@@ -95,8 +96,12 @@ class Shard {
   // Ends every session: what is unanswered is answered with `draining`.
   void stop();
 
-  // Publishes what changed state in the upstream.
-  void publish_transitions(SharedUpstream& upstream);
+  // What every event at the upstream leaves to do: what changed state is published, and who was
+  // given a place is told.
+  void settle(SharedUpstream& upstream);
+
+  // A request of ours was given a place there. Nothing if it has gone in the meantime.
+  void on_granted(std::size_t upstream, RequestQueue::Ticket ticket);
 
   [[nodiscard]] ShardRoute* match(std::string_view host, std::string_view path);
   [[nodiscard]] ShardRoute* match_connect(std::string_view target);

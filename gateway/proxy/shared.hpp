@@ -7,6 +7,7 @@
 //            └── ClientPlaces, ClientConnections: safe by themselves
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct SharedUpstream {
 
   Upstream upstream;  // only through the gate, but for what never changes
   Gate gate;
+  // On any thread, outside the gate: a request that waits was given a place. Tells its shard.
+  std::function<void(const RequestQueue::Grant& grant)> on_granted;
   // Of its endpoints; shared with who watches their names.
   std::shared_ptr<EndpointAddresses> addresses = std::make_shared<EndpointAddresses>();
 };

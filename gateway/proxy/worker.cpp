@@ -31,6 +31,10 @@ Worker::Worker(Shared& shared, std::size_t index, const Surroundings& surroundin
 }
 
 Worker::~Worker() {
+  join();
+}
+
+void Worker::join() {
   if (!thread_.joinable()) return;
   context_.stop();
   thread_.join();
@@ -97,7 +101,7 @@ void Worker::on_deadline() {
       shard_->connections().close_evicted(pool);
       next = std::min(next, pool.next_wakeup());
     }
-    shard_->publish_transitions(each->shared);
+    shard_->settle(each->shared);
   }
   sweep_.set(std::max(next, now + kSweepMin));
 }

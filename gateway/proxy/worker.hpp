@@ -39,6 +39,8 @@ class Worker final : private DeadlineOwner {
   Result<TcpEndpoint> listen(const TcpEndpoint& address, bool shared);
 
   void start();
+  // Ends its own thread; whatever was posted stays undone.
+  void join();
 
   // On its thread, from then on.
   void resume_listening();

@@ -11,6 +11,7 @@ namespace gatedrill::scenarios {
 using gateway::Done;
 using gateway::Forward;
 using gateway::LocalReply;
+using gateway::Park;
 using gateway::Send;
 using gateway::Step;
 using gateway::Wait;
@@ -116,6 +117,7 @@ std::uint64_t SimGateway::receive(const Arrival& arrival, Ended ended) {
                      0,
                      0,
                      0,
+                     0,
                      {}});
   assert(inserted);
   take(number, made->second.exchange.start(queue_.now()));
@@ -138,15 +140,15 @@ void SimGateway::take(std::uint64_t number, const Step& step) {
   Active& active = active_.at(number);
   const std::size_t upstream = active.upstream;
   ++active.deadline;
+  if (active.ticket != 0) upstreams_[upstream].parked.erase(std::exchange(active.ticket, 0));
   if (const auto* sending = std::get_if<Send>(&step)) {
     send(number, active, *sending);
   } else if (const auto* waiting = std::get_if<Wait>(&step)) {
-    const std::uint64_t generation = active.deadline;
-    queue_.at(waiting->until, [this, number, generation] {
-      const auto found = active_.find(number);
-      if (found == active_.end() || found->second.deadline != generation) return;
-      take(number, found->second.exchange.on_waited(queue_.now()));
-    });
+    at(waiting->until, number, &gateway::Exchange::on_waited);
+  } else if (const auto* parking = std::get_if<Park>(&step)) {
+    active.ticket = parking->ticket;
+    upstreams_[upstream].parked.emplace(parking->ticket, number);
+    at(parking->until, number, &gateway::Exchange::on_waited);
   } else if (const auto* reply = std::get_if<LocalReply>(&step)) {
     active.outcome = {reply->status, nullptr};
     take(number, active.exchange.on_reply_sent(queue_.now()));
@@ -155,6 +157,18 @@ void SimGateway::take(std::uint64_t number, const Step& step) {
     finish(number);
   }
   settle(upstream);
+}
+
+// Unless another event comes first.
+void SimGateway::at(TimePoint when,
+                    std::uint64_t number,
+                    Step (gateway::Exchange::*event)(TimePoint)) {
+  const std::uint64_t generation = active_.at(number).deadline;
+  queue_.at(when, [this, number, generation, event] {
+    const auto found = active_.find(number);
+    if (found == active_.end() || found->second.deadline != generation) return;
+    take(number, (found->second.exchange.*event)(queue_.now()));
+  });
 }
 
 void SimGateway::send(std::uint64_t number, Active& active, const Send& send) {
@@ -268,7 +282,8 @@ void SimGateway::finish(std::uint64_t number) {
   active.ended(active.outcome);
 }
 
-// What every event leaves to do: evicted connections are closed, transitions recorded.
+// What every event leaves to do: evicted connections are closed, transitions recorded, and who was
+// given a place is told.
 void SimGateway::settle(std::size_t index) {
   Upstream& upstream = upstreams_[index];
   for (std::size_t e = 0; e < upstream.links.size(); ++e) {
@@ -280,6 +295,11 @@ void SimGateway::settle(std::size_t index) {
   }
   for (const Transition& transition : upstream.policy->take_transitions()) {
     sink_.publish({name_, transition});
+  }
+  for (const gateway::RequestQueue::Grant& grant : upstream.policy->queue().take_granted()) {
+    const auto parked = upstream.parked.find(grant.ticket);
+    if (parked == upstream.parked.end()) continue;  // gone in the meantime
+    at(queue_.now(), parked->second, &gateway::Exchange::on_place);
   }
   // A connection that goes idle later is hardly ever due earlier; one that is, is not reused
   // either.

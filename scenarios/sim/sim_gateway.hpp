@@ -54,7 +54,8 @@ class SimGateway {
     std::size_t upstream = 0;
     std::uint64_t connection = 0;
     std::size_t endpoint = 0;
-    std::uint64_t deadline = 0;  // generation: an earlier deadline does not count
+    std::uint64_t deadline = 0;                // generation: an earlier deadline does not count
+    gateway::RequestQueue::Ticket ticket = 0;  // while parked
     SimOutcome outcome;
   };
 
@@ -72,6 +73,9 @@ class SimGateway {
   [[nodiscard]] bool is_too_large(const SimAnswer& answer, std::string_view method) const;
   void on_closed(std::size_t upstream, std::size_t endpoint, std::uint64_t connection);
   void settle(std::size_t upstream);
+  void at(TimePoint when,
+          std::uint64_t number,
+          gateway::Step (gateway::Exchange::*event)(TimePoint));
   void start_probe(std::size_t upstream, std::size_t endpoint);
   void end_probe(std::uint64_t connection, bool success, std::string_view verdict);
 
@@ -81,6 +85,7 @@ class SimGateway {
     std::vector<SimLink*> links;
     std::unique_ptr<Wakeup> expiry;
     std::vector<std::unique_ptr<Wakeup>> probes;
+    std::unordered_map<gateway::RequestQueue::Ticket, std::uint64_t> parked;  // → request number
   };
 
   gateway::GatewayConfig config_;

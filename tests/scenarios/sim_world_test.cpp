@@ -260,6 +260,38 @@ TEST(SimWorld, SlowAnswersBecomeResponseTimeouts) {
   }
 }
 
+// Two seconds of more than four at once can serve.
+TEST(SimWorld, WhoFindsTheUpstreamFullWaitsForAPlaceIfThereIsAQueue) {
+  const auto play_with = [](Play& play, gateway::QueueConfig queue) {
+    play.duration = 2s;
+    gateway::UpstreamConfig& upstream = play.variant.world.gateway.upstreams[0];
+    upstream.max_requests = 4;
+    upstream.queue = queue;
+    play.run();
+  };
+  Play without;
+  play_with(without, {});
+  EXPECT_GT(without.causes()[Cause::upstream_overflow], 40);
+
+  Play patient;
+  play_with(patient, {.max = 1000, .timeout = 4s});
+  EXPECT_EQ(patient.causes(), (std::map<Cause, int>{{Cause::ok, 400}}));
+  Duration longest{0};
+  for (const auto& request : patient.sink.all<RequestDone>())
+    longest = std::max(longest, request.latency);
+  EXPECT_GT(longest, 500ms) << "they did wait";
+
+  Play hurried;
+  play_with(hurried, {.max = 1000, .timeout = 100ms});
+  EXPECT_GT(hurried.causes()[Cause::upstream_overflow], 0);
+  EXPECT_GT(hurried.causes()[Cause::ok], without.causes()[Cause::ok]);
+  for (const auto& request : hurried.sink.all<RequestDone>()) {
+    if (request.cause == Cause::upstream_overflow) {
+      EXPECT_EQ(request.latency, 100ms);
+    }
+  }
+}
+
 TEST(SimWorld, TheSameSeedGivesTheSameEventsAndAnotherSeedOthers) {
   const auto latencies = [](std::uint64_t seed) {
     Play play;

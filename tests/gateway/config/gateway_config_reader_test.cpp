@@ -81,6 +81,7 @@ upstreams:
   shop:
     endpoints: [127.0.0.1:9001, {address: 'shop-2:9002', name: green}]
     max_requests: 10
+    queue: {max: 3, timeout: 400ms}
     load_balancer: {panic: 0%}
     breaker:
       {mode: all, window: 2s, min_calls: 3, failure_rate: 40%, consecutive_failures: 5, slow_call: 6s,
@@ -141,6 +142,7 @@ routes:
   EXPECT_THAT(shop.endpoints, ElementsAre("127.0.0.1:9001", "shop-2:9002"));
   EXPECT_THAT(shop.endpoint_names, ElementsAre("127.0.0.1:9001", "green"));
   EXPECT_EQ(shop.max_requests, 10);
+  EXPECT_EQ(shop.queue, (QueueConfig{3, 400ms}));
   EXPECT_EQ(shop.load_balancer.panic_percent, 0);
   EXPECT_EQ(shop.breaker, (CircuitBreaker::Config{true, CircuitBreaker::Mode::all, 2s, 3, 40, 5, 6s,
                                                   70, 8s, 9s, 10, 9, 12s}));
@@ -289,6 +291,7 @@ TEST(Explanation, SaysWhatHoldsForARouteAndWhy) {
       "included\n"
       "  retry     once    on connect, stale_reuse; a stale connection is not counted\n"
       "  limit     100/s   at most 100 at once\n"
+      "  queue     off     beyond 1024 requests at the upstream: 503 upstream_overflow\n"
       "  breaker   opens   for 5s after 50% of at least 20 calls in 5s or 10 failures in a row\n"
       "  health    checked /ready every 5s; a dead endpoint is out after at most 13s\n"
       "  pool      50s     idle at most; must be less than the upstream's own keep-alive "
@@ -306,6 +309,17 @@ TEST(Explanation, SaysWhetherAPerTryTimeoutEverFires) {
   EXPECT_THAT(said("4s"), ::testing::HasSubstr("never reached"));
 }
 
+TEST(Explanation, SaysHowLongWhoWaitsForAPlace) {
+  const auto said = [](const char* setting) {
+    return explanation(load(kSmallest, {std::string("upstreams.shop.") + setting}).config);
+  };
+  EXPECT_THAT(said("queue={max: 20, timeout: 2s}"),
+              ::testing::HasSubstr("  queue     20      beyond 1024 requests at the upstream: 2s "
+                                   "for a place; then 503 upstream_overflow\n"));
+  EXPECT_THAT(said("max_requests=0"),
+              ::testing::HasSubstr("  queue     off     the upstream is never full\n"));
+}
+
 TEST(Explanation, SaysWhatIsOff) {
   const Loaded loaded = load(
       kSmallest, {"upstreams.shop.breaker=off", "upstreams.shop.pool=off", "routes[0].retry=off"});
@@ -319,6 +333,7 @@ TEST(Explanation, SaysWhatIsOff) {
             "  total     5s      from the request's end to the answer's head, retries and back-off "
             "included\n"
             "  retry     off\n"
+            "  queue     off     beyond 1024 requests at the upstream: 503 upstream_overflow\n"
             "  breaker   off\n"
             "  health    off\n"
             "  pool      off     a new connection for every request\n");

@@ -191,6 +191,129 @@ TEST(Exchange, MoreThanTheUpstreamsRequestsAtOnceAreOverflow) {
   world.expect_idle_upstream();
 }
 
+// One request at once; `waiting` more may wait for a second.
+UpstreamConfig one_at_once(int waiting) {
+  UpstreamConfig config = two_endpoints();
+  config.max_requests = 1;
+  config.queue = {.max = waiting, .timeout = 1s};
+  return config;
+}
+
+RequestQueue::Ticket expect_park(const Step& step, TimePoint until) {
+  EXPECT_TRUE(std::holds_alternative<Park>(step));
+  EXPECT_EQ(std::get<Park>(step).until, until);
+  return std::get<Park>(step).ticket;
+}
+
+std::vector<RequestQueue::Ticket> granted(World& world) {
+  std::vector<RequestQueue::Ticket> tickets;
+  for (const RequestQueue::Grant& grant : world.upstream.queue().take_granted())
+    tickets.push_back(grant.ticket);
+  return tickets;
+}
+
+TEST(Exchange, ThoseWhoWaitForAPlaceGetItInTheirOrderAndAreNotOvertaken) {
+  World world(one_at_once(2));
+  Exchange first = world.exchange();
+  expect_send(first.start(at(0s)));
+  Exchange second = world.exchange();
+  Exchange third = world.exchange();
+  Exchange fourth = world.exchange();
+  const auto second_ticket = expect_park(second.start(at(1ms)), at(1001ms));
+  const auto third_ticket = expect_park(third.start(at(2ms)), at(1002ms));
+  expect_reply(fourth.start(at(3ms)), Cause::upstream_overflow, 503);
+  EXPECT_FALSE(second.has_place());
+
+  static_cast<void>(first.on_client_gone(at(100ms)));
+  EXPECT_EQ(granted(world), std::vector{second_ticket});
+  EXPECT_TRUE(second.has_place());
+  EXPECT_FALSE(third.has_place());
+  EXPECT_EQ(world.upstream.active(), 1) << "its place is kept for it";
+  Exchange fifth = world.exchange();
+  expect_park(fifth.start(at(101ms)), at(1101ms));
+
+  expect_send(second.on_place(at(110ms)));
+  static_cast<void>(second.on_response_head(at(120ms), 200));
+  static_cast<void>(second.on_response_end(at(130ms), Cause::ok, true));
+  EXPECT_EQ(granted(world), std::vector{third_ticket});
+  const Published published = reported(second);
+  EXPECT_EQ(published.requests[0].latency, 129ms) << "the wait is the request's";
+  EXPECT_EQ(published.attempts[0].at, at(110ms)) << "but not its attempt's";
+  static_cast<void>(third.on_client_gone(at(140ms)));
+  static_cast<void>(fifth.on_client_gone(at(150ms)));
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, WhoGetsNoPlaceInTimeIsOverflowAndLeavesTheQueue) {
+  World world(one_at_once(1));
+  Exchange first = world.exchange();
+  expect_send(first.start(at(0s)));
+  Exchange second = world.exchange();
+  expect_park(second.start(at(0s)), at(1s));
+  expect_reply(second.on_waited(at(1s)), Cause::upstream_overflow, 503);
+  static_cast<void>(second.on_reply_sent(at(1s)));
+  EXPECT_EQ(reported(second).requests[0].attempts, 0);
+  Exchange third = world.exchange();
+  expect_park(third.start(at(1s)), at(2s));
+  static_cast<void>(first.on_client_gone(at(1s)));
+  EXPECT_TRUE(third.has_place());
+  expect_send(third.on_waited(at(2s)));  // told late: the place counts
+  static_cast<void>(third.on_client_gone(at(2s)));
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, AClientThatGoesWhileItWaitsGivesUpItsTurn) {
+  World world(one_at_once(2));
+  Exchange first = world.exchange();
+  expect_send(first.start(at(0s)));
+  Exchange second = world.exchange();
+  Exchange third = world.exchange();
+  expect_park(second.start(at(0s)), at(1s));
+  expect_park(third.start(at(0s)), at(1s));
+  EXPECT_TRUE(std::holds_alternative<Done>(second.on_client_gone(at(10ms))));
+  EXPECT_EQ(reported(second).requests[0].cause, Cause::client_closed);
+  EXPECT_EQ(world.upstream.active(), 1);
+  static_cast<void>(first.on_client_gone(at(20ms)));
+  EXPECT_TRUE(third.has_place());
+  expect_reply(third.on_request_failed(at(30ms), Cause::draining), Cause::draining, 503);
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, APlaceThatWasGivenToWhoHasGonePassesOn) {
+  World world(one_at_once(2));
+  Exchange first = world.exchange();
+  expect_send(first.start(at(0s)));
+  Exchange second = world.exchange();
+  Exchange third = world.exchange();
+  expect_park(second.start(at(0s)), at(1s));
+  const auto last = expect_park(third.start(at(0s)), at(1s));
+  static_cast<void>(first.on_client_gone(at(10ms)));
+  ASSERT_TRUE(second.has_place());
+  static_cast<void>(second.on_client_gone(at(10ms)));
+  EXPECT_TRUE(third.has_place());
+  EXPECT_EQ(granted(world).back(), last);
+  EXPECT_EQ(world.upstream.active(), 1);
+  expect_send(third.on_place(at(10ms)));
+  static_cast<void>(third.on_client_gone(at(20ms)));
+  world.expect_idle_upstream();
+}
+
+TEST(Exchange, TheTotalTimeoutCountsWhileItWaitsForAPlace) {
+  RouteConfig route;
+  route.timeouts.total = 500ms;
+  World world(one_at_once(2), route);
+  Exchange first = world.exchange();
+  expect_send(first.start(at(0s)));
+  Exchange second = world.exchange();
+  Exchange third = world.exchange();
+  expect_park(second.start(at(0s)), at(500ms));
+  expect_park(third.start(at(0s)), at(500ms));
+  expect_reply(second.on_waited(at(500ms)), Cause::total_timeout, 504);
+  static_cast<void>(first.on_client_gone(at(600ms)));
+  expect_reply(third.on_place(at(600ms)), Cause::total_timeout, 504);
+  world.expect_idle_upstream();
+}
+
 TEST(Exchange, NoEndpointUpAndNoPanicIsNoHealthyUpstream) {
   UpstreamConfig config = two_endpoints();
   config.health.enabled = true;

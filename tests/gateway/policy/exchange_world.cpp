@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -48,6 +49,10 @@ UpstreamConfig some_upstream(Choices& choices) {
   for (std::uint64_t i = 0; i <= choices.below(4); ++i)
     config.endpoints.push_back("10.0.0." + std::to_string(i) + ":80");
   config.max_requests = static_cast<int>(choices.below(12));
+  if (choices.chance(0.6)) {
+    config.queue.max = static_cast<int>(choices.below(6));
+    config.queue.timeout = std::chrono::milliseconds{1 + choices.below(250)};
+  }
   config.health.enabled = true;
   config.load_balancer.panic_percent = static_cast<int>(choices.below(101));
   config.breaker.enabled = choices.chance(0.7);
@@ -105,6 +110,7 @@ class World {
       check();
     }
     require(upstream_.active() == 0, "no request stays in the upstream");
+    require(!upstream_.queue().grant(), "nobody stays in the queue");
     require(upstream_.retry_budget().in_flight() == 0, "no retry stays in the budget");
     require(ended_ == started_, "every request ends");
   }
@@ -128,7 +134,10 @@ class World {
     request.facts.body_replayable = choices_.chance(0.9);
     live_.emplace_back(Exchange(route_, pools_, request), request);
     live_.back().started_at = now_;
+    const bool others_wait =
+        std::any_of(live_.begin(), live_.end(), [](const Live& each) { return waits(each); });
     const Step step = live_.back().exchange.start(now_);
+    require(!others_wait || !std::holds_alternative<Send>(step), "nobody overtakes");
     take(live_.size() - 1, step);
   }
 
@@ -168,6 +177,16 @@ class World {
     } else if (const auto* wait = std::get_if<Wait>(&each.step)) {
       now_ = std::max(now_, wait->until);
       take(index, exchange.on_waited(now_));
+    } else if (const auto* park = std::get_if<Park>(&each.step)) {
+      if (exchange.has_place()) {
+        if (choices_.chance(0.2)) now_ = std::max(now_, park->until);  // told late
+        take(index, choices_.chance(0.8) ? exchange.on_place(now_) : exchange.on_waited(now_));
+      } else if (!choices_.chance(0.7)) {
+        now_ = std::max(now_, park->until);
+        const Step step = exchange.on_waited(now_);
+        require(std::holds_alternative<LocalReply>(step), "a wait for a place has an end");
+        take(index, step);
+      }
     } else {
       take(index, exchange.on_reply_sent(now_));
     }
@@ -230,11 +249,20 @@ class World {
       require(wait->until >= now_, "no wait ends in the past");
       require(wait->until <= each.started_at + route_config_.timeouts.total,
               "no wait goes beyond the total timeout");
+    } else if (const auto* park = std::get_if<Park>(&step)) {
+      require(park->until >= now_ && park->until <= now_ + upstream_config_.queue.timeout,
+              "who waits for a place waits as long as is allowed");
+      require(each.tried.empty(), "nobody waits for a place who has had one");
     } else if (const auto* reply = std::get_if<LocalReply>(&step)) {
       require(reply->status >= 400, "we reply with errors only");
     } else if (std::holds_alternative<Done>(step)) {
       end(index);
     }
+  }
+
+  // Parked, and no place is kept for it yet.
+  static bool waits(const Live& each) {
+    return std::holds_alternative<Park>(each.step) && !each.exchange.has_place();
   }
 
   // A retry goes to an endpoint that is up and was not tried, if there is one.
@@ -277,13 +305,34 @@ class World {
     ++ended_;
   }
 
+  void check_queue() {
+    int waiting = 0;
+    RequestQueue::Ticket first = std::numeric_limits<RequestQueue::Ticket>::max();
+    for (const Live& each : live_) {
+      if (!waits(each)) continue;
+      ++waiting;
+      first = std::min(first, std::get<Park>(each.step).ticket);
+    }
+    require(waiting <= upstream_config_.queue.max, "no more wait than may");
+    require(waiting == 0 || upstream_.full(), "nobody waits while there is a place");
+    for (const RequestQueue::Grant& grant : upstream_.queue().take_granted()) {
+      require(grant.ticket > last_granted_, "first come, first served");
+      require(grant.ticket < first, "who came later still waits");
+      last_granted_ = grant.ticket;
+    }
+  }
+
   void check() {
+    check_queue();
     int active = 0;
     std::map<std::size_t, int> busy;
     for (const Live& each : live_) {
       if (std::holds_alternative<LocalReply>(each.step)) continue;
+      if (waits(each)) continue;
       ++active;
-      if (std::holds_alternative<Wait>(each.step)) continue;
+      if (std::holds_alternative<Wait>(each.step) || std::holds_alternative<Park>(each.step)) {
+        continue;
+      }
       ++busy[each.tried.back()];
     }
     require(upstream_.active() == active, "those in the upstream are counted");
@@ -312,6 +361,7 @@ class World {
   Route route_;
   TimePoint now_{};
   std::vector<Live> live_;
+  RequestQueue::Ticket last_granted_ = 0;
   int started_ = 0;
   int ended_ = 0;
 };

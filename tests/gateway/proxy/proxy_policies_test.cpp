@@ -1,4 +1,6 @@
 // The policies at work in a running gateway.
+#include <atomic>
+#include <future>
 #include <string>
 #include <thread>
 
@@ -21,6 +23,13 @@ using ::testing::StartsWith;
 std::string next_answer(PeerSocket& client, const std::string& request) {
   EXPECT_TRUE(client.send(request));
   return client.read_request();
+}
+
+void wait_until_begun(RunningGateway& gateway, std::uint64_t requests) {
+  for (std::uint64_t begun = 0; begun < requests;) {
+    gateway.on_its_thread(
+        [&](gateway::GatewayServer& server) { begun = server.counts().requests_begun; });
+  }
 }
 
 TEST(ProxyPolicies, ARateLimitAnswers429AndSaysWhen) {
@@ -134,6 +143,86 @@ TEST(ProxyPolicies, TooManyRequestsAtOnceOverflow) {
   PeerSocket second = connect_to(gateway.port());
   EXPECT_THAT(next_answer(second, get("/")), StartsWith("HTTP/1.1 503 "));
   EXPECT_EQ(gateway.events().wait_for<RequestDone>(1)[0].cause, Cause::upstream_overflow);
+}
+
+TEST(ProxyPolicies, WhoFindsTheUpstreamFullWaitsForAPlaceIfThereIsAQueue) {
+  std::promise<void> answer;
+  const auto answered = answer.get_future().share();
+  std::atomic<int> asked = 0;
+  ScriptedPeer origin([&](PeerSocket& peer, int) {
+    while (!peer.read_request().empty()) {
+      ++asked;
+      answered.wait();
+      peer.send(answer_of(200, "late"));
+    }
+  });
+  gateway::GatewayConfig config = shop_config({origin.port()});
+  config.upstreams[0].max_requests = 1;
+  config.upstreams[0].queue = {.max = 1, .timeout = std::chrono::seconds{20}};
+  config.routes[0].timeouts.total = std::chrono::seconds{20};
+  config.routes[0].timeouts.response = std::chrono::seconds{20};
+  RunningGateway gateway(config);
+  PeerSocket first = connect_to(gateway.port());
+  first.send(get("/"));
+  while (asked == 0)
+    std::this_thread::yield();
+  PeerSocket second = connect_to(gateway.port());
+  second.send(get("/"));
+  wait_until_begun(gateway, 2);
+  PeerSocket third = connect_to(gateway.port());
+  EXPECT_THAT(next_answer(third, get("/")), StartsWith("HTTP/1.1 503 ")) << "the queue is full";
+  EXPECT_EQ(gateway.events().wait_for<RequestDone>(1)[0].cause, Cause::upstream_overflow);
+  EXPECT_EQ(asked, 1);
+  answer.set_value();
+  EXPECT_THAT(first.read_request(), EndsWith("late"));
+  EXPECT_THAT(second.read_request(), EndsWith("late"));
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(gateway.events().wait_for<RequestDone>(3).back().cause, Cause::ok);
+}
+
+TEST(ProxyPolicies, WhoGetsNoPlaceInTimeOverflows) {
+  ScriptedPeer origin([](PeerSocket& peer, int) {
+    peer.read_request();
+    peer.read_request();  // never answers
+  });
+  gateway::GatewayConfig config = shop_config({origin.port()});
+  config.upstreams[0].max_requests = 1;
+  config.upstreams[0].queue = {.max = 1, .timeout = milliseconds{50}};
+  RunningGateway gateway(config);
+  PeerSocket first = connect_to(gateway.port());
+  first.send(get("/"));
+  while (origin.connections() == 0)
+    std::this_thread::yield();
+  PeerSocket second = connect_to(gateway.port());
+  EXPECT_THAT(next_answer(second, get("/")), StartsWith("HTTP/1.1 503 "));
+  const auto requests = gateway.events().wait_for<RequestDone>(1);
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].cause, Cause::upstream_overflow);
+  EXPECT_GE(requests[0].latency, milliseconds{50});
+  EXPECT_EQ(requests[0].attempts, 0);
+}
+
+TEST(ProxyPolicies, AClientThatGoesWhileItWaitsForAPlaceIsNotSent) {
+  ScriptedPeer origin([](PeerSocket& peer, int) {
+    peer.read_request();
+    peer.read_request();  // never answers
+  });
+  gateway::GatewayConfig config = shop_config({origin.port()});
+  config.upstreams[0].max_requests = 1;
+  config.upstreams[0].queue = {.max = 1, .timeout = std::chrono::seconds{20}};
+  RunningGateway gateway(config);
+  PeerSocket first = connect_to(gateway.port());
+  first.send(get("/"));
+  while (origin.connections() == 0)
+    std::this_thread::yield();
+  PeerSocket second = connect_to(gateway.port());
+  second.send(get("/"));
+  wait_until_begun(gateway, 2);
+  second.close();
+  const auto requests = gateway.events().wait_for<RequestDone>(1);
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].cause, Cause::client_closed);
+  EXPECT_EQ(requests[0].attempts, 0);
 }
 
 TEST(ProxyPolicies, APoolThatIsOffOpensAConnectionForEveryRequest) {

@@ -151,6 +151,36 @@ TEST_P(ProxyShards, ShareTheNumberOfRequestsAtAnUpstream) {
   EXPECT_EQ(late, 5);
 }
 
+TEST_P(ProxyShards, ShareTheQueueForAnUpstreamAndTellEachOtherWhoseTurnItIs) {
+  constexpr int kAtOnce = 2;
+  std::atomic<int> inside = 0;
+  std::atomic<int> most = 0;
+  ScriptedPeer origin([&](PeerSocket& peer, int) {
+    while (!peer.read_request().empty()) {
+      const int now = ++inside;
+      for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+      }
+      --inside;
+      peer.send(answer_of(200, "in turn"));
+    }
+  });
+  gateway::GatewayConfig config = config_of(origin.port());
+  config.upstreams[0].max_requests = kAtOnce;
+  config.upstreams[0].queue = {.max = kClients, .timeout = std::chrono::seconds{20}};
+  config.routes[0].timeouts.total = std::chrono::seconds{20};
+  RunningGateway gateway(config);
+  auto clients = connect_all(gateway);
+  for (int round = 0; round < 10; ++round) {
+    for (PeerSocket& client : clients)
+      client.send(get("/"));
+    for (PeerSocket& client : clients)
+      ASSERT_THAT(client.read_request(), EndsWith("in turn"));
+  }
+  EXPECT_LE(most, kAtOnce);
+  for (const RequestDone& request : gateway.events().all<RequestDone>())
+    EXPECT_LT(request.latency, std::chrono::seconds{10}) << "nobody is forgotten";
+}
+
 TEST_P(ProxyShards, ShareThePlacesForClients) {
   constexpr int kPlaces = 5;
   ScriptedPeer origin(always_answer("served"));
