@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kPause{10};
 
 // The inode of the socket that listens on this port of 127.0.0.1; empty if there is none.
 std::string listener_inode(std::uint16_t port) {
-  std::ifstream table("/proc/net/tcp");
+  std::ifstream table("/proc/thread-self/net/tcp");
   std::ostringstream address;  // as the kernel writes it
   address << "0100007F:" << std::uppercase << std::hex << std::setw(4) << std::setfill('0') << port;
   for (std::string line; std::getline(table, line);) {
