@@ -14,6 +14,9 @@ struct OriginScript {
     std::string bytes = {};  // none: it says nothing
     After after = After::keep;
     std::string later = {};  // sent a moment after `bytes`, before `after`
+    // Behind the answer's end, in one piece with its last byte: what came later might meet the next
+    // request, and nobody could tell it from an answer to that.
+    std::string behind = {};
   };
 
   // To the first requests that arrive, in this order; every further one is answered 200 "ok".

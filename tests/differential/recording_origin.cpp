@@ -54,12 +54,19 @@ OriginScript::Answer RecordingOrigin::record(const Message& request) {
   requests_.push_back(request);
   const std::size_t index = requests_.size() - 1;
   if (index < script_.answers.size()) return script_.answers[index];
-  return {.bytes = usual_answer(request), .after = OriginScript::After::keep, .later = {}};
+  return {.bytes = usual_answer(request), .after = OriginScript::After::keep};
 }
 
 // False once the connection is not read any more.
 bool RecordingOrigin::answer(testing::PeerSocket& peer, const OriginScript::Answer& answer) {
-  send_pieces(answer.bytes, sending_, [&](std::string_view piece) { return peer.send(piece); });
+  std::string_view bytes = answer.bytes;
+  std::string end;
+  if (!answer.behind.empty()) {
+    end = bytes.back() + answer.behind;
+    bytes.remove_suffix(1);
+  }
+  send_pieces(bytes, sending_, [&](std::string_view piece) { return peer.send(piece); });
+  if (!end.empty()) peer.send(end);
   if (!answer.later.empty()) {
     std::this_thread::sleep_for(kMoment);
     peer.send(answer.later);

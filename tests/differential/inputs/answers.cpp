@@ -16,6 +16,7 @@ struct Scripted {
   std::string bytes;
   After after = After::keep;
   std::string later = {};
+  std::string behind = {};
 };
 
 std::vector<Scripted> heads() {
@@ -105,14 +106,17 @@ std::vector<Scripted> bodiless() {
        "HTTP/1.1 204 None\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"},
       {"205 with a body", "HTTP/1.1 205 Reset\r\nContent-Length: 5\r\n\r\nhello"},
       {"304 with a length", "HTTP/1.1 304 Same\r\nContent-Length: 5\r\n\r\n"},
-      {"304 with a body", "HTTP/1.1 304 Same\r\nContent-Length: 5\r\n\r\nhello"},
-      {"304 without a length, poisoned", "HTTP/1.1 304 Same\r\n\r\n" + kPoison},
-      {"an answer and another one behind it", kOk + "Content-Length: 5\r\n\r\nhello" + kPoison},
+      {"304 with a body", "HTTP/1.1 304 Same\r\nContent-Length: 5\r\n\r\n", After::keep, "",
+       "hello"},
+      {"304 without a length, poisoned", "HTTP/1.1 304 Same\r\n\r\n", After::keep, "", kPoison},
+      {"an answer and another one behind it", kOk + "Content-Length: 5\r\n\r\nhello", After::keep,
+       "", kPoison},
       {"an answer and another one a moment later", kOk + "Content-Length: 5\r\n\r\nhello",
        After::keep, kPoison},
-      {"an answer longer than its length", kOk + "Content-Length: 5\r\n\r\nhello, you"},
-      {"an answer in chunks and another one behind it",
-       kChunked + "5\r\nhello\r\n0\r\n\r\n" + kPoison},
+      {"an answer longer than its length", kOk + "Content-Length: 5\r\n\r\nhello", After::keep, "",
+       ", you"},
+      {"an answer in chunks and another one behind it", kChunked + "5\r\nhello\r\n0\r\n\r\n",
+       After::keep, "", kPoison},
       {"100 that nobody asked for",
        "HTTP/1.1 100 Continue\r\n\r\n" + kOk + "Content-Length: 5\r\n\r\nhello"},
       {"102 and 103 before the answer",
@@ -139,12 +143,13 @@ std::vector<Input> answer_inputs() {
   std::vector<Input> inputs;
   for (const auto scripts : {heads, framings, bodiless}) {
     for (const Scripted& script : scripts()) {
-      inputs.push_back(
-          {.section = "answers",
-           .name = script.name,
-           .pieces = {get},
-           .origin = {.answers = {
-                          {.bytes = script.bytes, .after = script.after, .later = script.later}}}});
+      inputs.push_back({.section = "answers",
+                        .name = script.name,
+                        .pieces = {get},
+                        .origin = {.answers = {{.bytes = script.bytes,
+                                                .after = script.after,
+                                                .later = script.later,
+                                                .behind = script.behind}}}});
     }
   }
   inputs.push_back({.section = "answers",
@@ -158,7 +163,7 @@ std::vector<Input> answer_inputs() {
        .name = "HEAD with a body in its answer",
        .pieces = {"HEAD / HTTP/1.1\r\nHost: shop.example\r\n\r\n"},
        .methods = {"HEAD"},
-       .origin = {.answers = {{.bytes = kOk + "Content-Length: 47\r\n\r\n" + kPoison}}}});
+       .origin = {.answers = {{.bytes = kOk + "Content-Length: 47\r\n\r\n", .behind = kPoison}}}});
   return inputs;
 }
 
