@@ -14,6 +14,7 @@
 #include "tests/support/gateway_program.hpp"
 #include "tests/support/http_text.hpp"
 #include "tests/support/raw_socket.hpp"
+#include "tests/support/sanitizers.hpp"
 #include "tests/support/scripted_peer.hpp"
 
 namespace gatedrill {
@@ -23,15 +24,9 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::GatewayProgram;
+using testing::kSanitized;
 using testing::RawSocket;
 using testing::ScriptedPeer;
-
-// A sanitizer's own memory is not counted as a client's.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 bool is_answered(RawSocket& client) {
   client.send(testing::get("/"));
