@@ -54,16 +54,6 @@ void append_proxy_status(std::string& out, std::string_view proxy, const Stream:
 
 }  // namespace
 
-// Nothing of what it served before is told of a request whose head cannot be read.
-void Stream::serves(Session& session) {
-  session_ = &session;
-  upload_.begin(http::Framing{}, Upload::Limits{});
-  refused_ = {};
-  reply_bytes_ = 0;
-  head_only_ = connects_ = expects_continue_ = false;
-  client_version_ = 11;
-}
-
 Task<StreamEnd> Stream::serve(const http::RequestHead& head, const http::h1::HeadResult& parsed) {
   const http::RequestVerdict verdict = http::judge_request(head, parsed);
   if (verdict.refusal) co_return refuse_unread(*verdict.refusal);
@@ -203,6 +193,7 @@ StreamEnd Stream::refuse_unread(const http::Refusal& refusal) {
 }
 
 StreamEnd Stream::refuse(TimePoint began, const http::Refusal& refusal) {
+  upload_.begin(http::Framing{}, Upload::Limits{});  // nothing of its body was taken
   keep_alive_ = false;
   refused_ = refusal.reason;
   write_reply({refusal.cause, refusal.status});

@@ -31,7 +31,7 @@ enum class StreamEnd {
 class Stream {
  public:
   // Whose requests it serves from now on. Before anything else.
-  void serves(Session& session);
+  void serves(Session& session) { session_ = &session; }
 
   // Serves the request whose head stands at the front of the client's input.
   Task<StreamEnd> serve(const http::RequestHead& head, const http::h1::HeadResult& parsed);

@@ -1,6 +1,7 @@
 // Every cause that an HTTP/1 gateway can come to (gateway reference 2.7): provoked on real sockets
 // at the built program, then read back as an operator would: from the answer, from run.db and from
 // the access log, which must agree.
+#include <atomic>
 #include <cstdio>
 #include <map>
 #include <string>
@@ -52,10 +53,24 @@ std::string ask(std::uint16_t port, const std::string& request) {
 }
 
 // Answers nothing, until the gateway gives up.
-void hang(PeerSocket& peer, int /*connection*/) {
-  peer.read_request();
-  peer.read_to_end();
-}
+class SilentOrigin {
+ public:
+  [[nodiscard]] std::uint16_t port() const { return peer_.port(); }
+
+  // The gateway has sent it the head of a request.
+  void wait_until_asked() const {
+    while (asked_ == 0)
+      std::this_thread::yield();
+  }
+
+ private:
+  std::atomic<int> asked_ = 0;
+  ScriptedPeer peer_{[this](PeerSocket& peer, int) {
+    peer.read_until("\r\n\r\n");
+    ++asked_;
+    peer.read_to_end();
+  }};
+};
 
 // What must be found of the last request that has this cause.
 struct Expected {
@@ -158,6 +173,19 @@ TEST(Causes, Ok) {
   expect_recorded(gateway, {Cause::ok, 200, 1, "connect send wait receive"});
 }
 
+TEST(Causes, ARefusedRequestIsNotLoggedWithTheBodyOfTheOneBefore) {
+  ScriptedPeer origin(always_answer("here"));
+  RecordedGateway gateway(config_of(local(origin.port())));
+  const std::string refused = "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n";
+  EXPECT_THAT(ask(gateway.port(), post("/", "hello") + refused), HasSubstr("HTTP/1.1 400 "));
+  gateway.finish();
+  const auto lines = gateway.access_lines();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0]["body_in"], 5);
+  EXPECT_EQ(lines[1]["reason"], "repeated_host");
+  EXPECT_EQ(lines[1]["body_in"], 0);
+}
+
 TEST(Causes, UpstreamStatus) {
   ScriptedPeer origin([](PeerSocket& peer, int) {
     peer.read_request();
@@ -227,14 +255,13 @@ TEST(Causes, LocalPortsExhausted) {
   std::thread([&possible] {
     possible = enter_own_network();
     if (!possible) return;
-    ScriptedPeer origin(hang);
+    SilentOrigin origin;
     RecordedGateway gateway(config_of(local(origin.port()), "breaker: off", kNoRetry));
     possible = leave_one_port();
     if (!possible) return;
     PeerSocket holder = connect_from(50001, gateway.port());
     holder.send(kGet);
-    while (origin.connections() == 0)
-      std::this_thread::yield();
+    origin.wait_until_asked();
     PeerSocket client = connect_from(50002, gateway.port());
     client.send(kGet);
     const std::string answer = client.read_to_end();
@@ -277,12 +304,11 @@ TEST(Causes, Panic) {
 }
 
 TEST(Causes, UpstreamOverflow) {
-  ScriptedPeer origin(hang);
+  SilentOrigin origin;
   RecordedGateway gateway(config_of(local(origin.port()), "max_requests: 1"));
   PeerSocket first = connect_to(gateway.port());
   first.send(kGet);
-  while (origin.connections() == 0)
-    std::this_thread::yield();
+  origin.wait_until_asked();
   const std::string answer = ask(gateway.port(), kGet);
   first.close();
   expect_all(gateway, answer, {Cause::upstream_overflow, 503, 0, ""});
@@ -356,7 +382,7 @@ TEST(Causes, ResponseHeaderTooLarge) {
 }
 
 TEST(Causes, ResponseTimeout) {
-  ScriptedPeer origin(hang);
+  SilentOrigin origin;
   RecordedGateway gateway(
       config_of(local(origin.port()), "breaker: off", "timeouts: {response: 80ms}"));
   expect_all(gateway, ask(gateway.port(), kGet),
@@ -364,7 +390,7 @@ TEST(Causes, ResponseTimeout) {
 }
 
 TEST(Causes, TotalTimeout) {
-  ScriptedPeer origin(hang);
+  SilentOrigin origin;
   RecordedGateway gateway(
       config_of(local(origin.port()), "breaker: off", "timeouts: {total: 80ms}"));
   expect_all(gateway, ask(gateway.port(), kGet),
@@ -396,12 +422,11 @@ TEST(Causes, BodyIdleTimeout) {
 }
 
 TEST(Causes, ClientClosed) {
-  ScriptedPeer origin(hang);
+  SilentOrigin origin;
   RecordedGateway gateway(config_of(local(origin.port())));
   PeerSocket client = connect_to(gateway.port());
   client.send(kGet);
-  while (origin.connections() == 0)
-    std::this_thread::yield();
+  origin.wait_until_asked();
   client.reset();
   expect_recorded(gateway, {Cause::client_closed, 499, 1, "connect send wait"});
 }
@@ -414,7 +439,7 @@ TEST(Causes, ClientHeaderTimeout) {
 }
 
 TEST(Causes, ClientBodyTimeout) {
-  ScriptedPeer origin(hang);
+  SilentOrigin origin;
   RecordedGateway gateway(
       config_of(local(origin.port()), "breaker: off", "client: {body_timeout: 80ms}"));
   expect_all(gateway,
@@ -446,13 +471,12 @@ TEST(Causes, RequestBodyTooLarge) {
 }
 
 TEST(Causes, RequestBodyTooLargeWithoutALength) {
-  ScriptedPeer origin(hang);
+  SilentOrigin origin;
   RecordedGateway gateway(
       config_of(local(origin.port()), "breaker: off", "client: {max_body: 10B}"));
   PeerSocket client = connect_to(gateway.port());
   client.send("POST / HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
-  while (origin.connections() == 0)
-    std::this_thread::yield();
+  origin.wait_until_asked();
   client.send("6\r\nhello!\r\n");
   expect_all(gateway, client.read_to_end(),
              {Cause::request_body_too_large, 413, 1, "connect send"});
@@ -486,12 +510,11 @@ TEST(Causes, RateLimited) {
 }
 
 TEST(Causes, Draining) {
-  ScriptedPeer origin(hang);
+  SilentOrigin origin;
   RecordedGateway gateway(config_of(local(origin.port()), "breaker: off", "drain_timeout: 100ms"));
   PeerSocket client = connect_to(gateway.port());
   client.send(kGet);
-  while (origin.connections() == 0)
-    std::this_thread::yield();
+  origin.wait_until_asked();
   gateway.drain();
   expect_all(gateway, client.read_to_end(), {Cause::draining, 503, 1, "connect send wait"});
 }

@@ -4,11 +4,12 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace gatedrill::testing {
 
 RecordedGateway::RecordedGateway(const std::string& config, int descriptors)
-    : folder_(::testing::TempDir() + "recorded-" +
+    : folder_(::testing::TempDir() + "recorded-" + std::to_string(::getpid()) + "-" +
               ::testing::UnitTest::GetInstance()->current_test_info()->name()),
       run_db_(folder_ + "/run.db") {
   std::filesystem::remove_all(folder_);
