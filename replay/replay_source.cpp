@@ -21,14 +21,6 @@ std::optional<std::string_view> find(const std::vector<RecordedField>& fields,
   return std::nullopt;
 }
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
-    text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
-    text.remove_suffix(1);
-  return text;
-}
-
 // Calls use(token) for each member of the comma-separated Connection fields.
 template <class Use>
 void for_each_connection_token(const std::vector<RecordedField>& fields, Use use) {
@@ -37,7 +29,8 @@ void for_each_connection_token(const std::vector<RecordedField>& fields, Use use
     std::string_view rest = field.value;
     while (true) {
       const std::size_t comma = rest.find(',');
-      if (const std::string_view token = trim(rest.substr(0, comma)); !token.empty()) use(token);
+      if (const std::string_view token = http::trim(rest.substr(0, comma)); !token.empty())
+        use(token);
       if (comma == std::string_view::npos) break;
       rest.remove_prefix(comma + 1);
     }
@@ -122,7 +115,8 @@ std::optional<ExpectedAnswer> expected_answer(const RecordedExchange& exchange) 
 }
 
 std::string host_of(const RecordedExchange& exchange) {
-  if (const auto host = find(exchange.request->fields, "Host")) return std::string{trim(*host)};
+  if (const auto host = find(exchange.request->fields, "Host"))
+    return std::string{http::trim(*host)};
   return exchange.host.empty() ? exchange.server : exchange.host;
 }
 

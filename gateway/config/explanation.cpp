@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "gateway/config/gateway_config_reader.hpp"
+#include "gateway/http/head_writer.hpp"
 
 namespace gatedrill::gateway {
 namespace {
@@ -75,14 +76,22 @@ std::string health_line(const Health::Config& health) {
                   "; a dead endpoint is out after at most " + to_text(worst));
 }
 
-// The largest head that we write for one that we accepted: what we take off is not counted.
+// What our own fields add to a head at the most: as they are written before an empty one.
 std::size_t own_field_bytes(const GatewayConfig& config) {
-  constexpr std::size_t kLongestAddress = 45;  // IPv6
-  constexpr std::size_t kLongestId = 40;
-  constexpr std::string_view kFields =
-      "via: 1.1 \r\nx-forwarded-for: \r\nx-forwarded-proto: http\r\nx-forwarded-host: \r\n"
-      "x-request-id: \r\nx-attempt-count: 1\r\n";
-  return kFields.size() + config.name.size() + kLongestAddress + kLongestId;
+  constexpr std::string_view kBare = "GET / HTTP/1.1\r\nhost: \r\n\r\n";
+  const std::string longest_address(45, 'f');  // IPv6
+  const std::string longest_id(40, 'f');
+  const std::string via = http::via_name(config.name);
+  http::RequestHead head;
+  head.method = "GET";
+  head.target = "/";
+  http::RequestRewrite rewrite;
+  rewrite.via = via;
+  rewrite.client = longest_address;
+  rewrite.request_id = longest_id;
+  std::string written;
+  http::write_request_head(head, http::request_options(head), rewrite, written);
+  return written.size() - kBare.size();
 }
 
 std::string at_least(const MinimumRate::Config& rate) {

@@ -136,7 +136,7 @@ Task<Step> Drive::attempt(Send send) {
     if (connection_->connect_error()) {
       co_return fail(cause_of(connection_->connect_error(), Operation::connect));
     }
-    events_->on_connected(session_.now());
+    exchange_.on_connected(session_.now());
   }
   if (stream_.connects()) {
     stream_.write_connected();
@@ -202,9 +202,9 @@ std::optional<Step> Drive::send_request() {
     sent = true;
   }
   facts_.request_started = facts_.request_started || sent;
-  if (!upload.replayable()) events_->on_body_not_replayable();
-  if (upload.received()) events_->on_request_received(now);
-  if (upload.sent()) events_->on_request_sent(now);
+  if (!upload.replayable()) exchange_.on_body_not_replayable();
+  if (upload.received()) exchange_.on_request_received(now);
+  if (upload.sent()) exchange_.on_request_sent(now);
   if (upload.received() || upload.pending()) {
     body_rate_.turn(now, false);
     if (sent || deadline_.at == kNever) deadline_ = exchange_.deadline(Phase::response, now);
@@ -256,8 +256,11 @@ std::optional<Step> Drive::read_answer_head() {
       return step;
     }
     if (head.status >= 200) {
-      const Step step =
-          events_->on_response_head(session_.now(), head.status, http::retry_after(head.fields));
+      std::optional<Duration> retry_after;
+      if (!exchange_.route().config.retry.on_status.empty()) {
+        retry_after = http::retry_after(head.fields);
+      }
+      const Step step = events_->on_response_head(session_.now(), head.status, retry_after);
       if (!std::holds_alternative<Forward>(step)) {
         release_connection(false);  // the answer is thrown away
         return step;

@@ -58,8 +58,8 @@ class Drive {
   Session& session_;
   Stream& stream_;
   ShardUpstream& upstream_;
-  const Exchange& exchange_;
-  Guarded<Exchange> events_;  // what happens is told one at a time among all shards
+  Exchange& exchange_;  // for what is its own: deadlines, phases, what is known of the request
+  Guarded<Exchange> events_;  // for what asks or tells the upstream: one at a time among all shards
   std::shared_ptr<Connection> connection_;
   std::size_t endpoint_ = 0;
 
