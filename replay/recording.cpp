@@ -19,11 +19,27 @@ SELECT e.id, e.at_ns, e.connection, c.client, c.server, e.protocol, e.host, e.la
        e.method, e.target, e.request_version, e.request_fields, e.request_body, e.request_complete,
        e.request_redacted, e.request_defects,
        e.status, e.reason, e.response_version, e.response_fields, e.response_body,
-       e.response_complete, e.response_redacted, e.response_defects
+       e.response_complete, e.response_redacted, e.response_defects,
+       e.request_end_ns, e.response_begin_ns, e.response_end_ns, e.ordinal, e.idle_before_ns,
+       e.request_begin_place, e.request_end_place, e.request_acked, e.request_after_fin,
+       e.retransmissions
 FROM t_exchanges e LEFT JOIN t_connections c USING (connection)
 )sql";
 constexpr int kMethodColumn = 10;
 constexpr int kStatusColumn = 18;
+constexpr int kCourseColumn = 26;
+
+constexpr std::string_view kSelectConnections = R"sql(
+SELECT connection, client, server, opened_ns, closed_ns, closed_by, how, idle_before_close_ns,
+       gap_bytes, connect, syns, answered_ns, established_ns,
+       client_fin_ns, client_rst_ns, client_fin_acked, client_rst_acked, client_sent, client_acked,
+       client_retransmissions, client_zero_windows,
+       server_fin_ns, server_rst_ns, server_fin_acked, server_rst_acked, server_sent, server_acked,
+       server_retransmissions, server_zero_windows
+FROM t_connections ORDER BY connection
+)sql";
+constexpr int kClientSideColumn = 13;
+constexpr int kServerSideColumn = 21;
 
 constexpr std::string_view kSelectBody =
     "SELECT bytes, packing, content FROM t_bodies WHERE body = ?1";
@@ -40,6 +56,50 @@ std::vector<int> split_numbers(std::string_view text) {
     numbers.back() = numbers.back() * 10 + (c - '0');
   }
   return numbers;
+}
+
+std::optional<std::int64_t> optional_integer(const Statement& row, int column) {
+  if (row.is_null(column)) return std::nullopt;
+  return row.integer(column);
+}
+
+std::optional<UnixTime> optional_time(const Statement& row, int column) {
+  if (row.is_null(column)) return std::nullopt;
+  return UnixTime{row.integer(column)};
+}
+
+std::optional<Duration> optional_duration(const Statement& row, int column) {
+  if (row.is_null(column)) return std::nullopt;
+  return Duration{row.integer(column)};
+}
+
+std::uint32_t small(const Statement& row, int column) {
+  return static_cast<std::uint32_t>(row.integer(column));
+}
+
+RecordedSide read_side(const Statement& row, int first) {
+  return {.fin = optional_time(row, first),
+          .rst = optional_time(row, first + 1),
+          .fin_acked = optional_integer(row, first + 2),
+          .rst_acked = optional_integer(row, first + 3),
+          .sent = row.integer(first + 4),
+          .acked = row.integer(first + 5),
+          .retransmissions = small(row, first + 6),
+          .zero_windows = small(row, first + 7)};
+}
+
+void read_course(const Statement& row, int first, RecordedExchange& exchange) {
+  exchange.request_end = optional_time(row, first);
+  exchange.response_begin = optional_time(row, first + 1);
+  exchange.response_end = optional_time(row, first + 2);
+  exchange.ordinal = small(row, first + 3);
+  exchange.idle_before = optional_duration(row, first + 4);
+  if (row.is_null(first + 5)) return;
+  exchange.transport = {.request_begin = row.integer(first + 5),
+                        .request_end = row.integer(first + 6),
+                        .acknowledged = row.integer(first + 7) != 0,
+                        .after_fin = row.integer(first + 8) != 0,
+                        .retransmissions = small(row, first + 9)};
 }
 
 }  // namespace
@@ -144,7 +204,7 @@ Result<RecordedExchange> Recording::State::read_exchange(const Statement& row) c
   exchange.server = row.text(4);
   exchange.protocol = row.text(5);
   exchange.host = row.text(6);
-  if (!row.is_null(7)) exchange.latency = Duration{row.integer(7)};
+  exchange.latency = optional_duration(row, 7);
   exchange.tunnel = row.integer(8) != 0;
   exchange.informational = split_numbers(row.bytes(9));
   if (!row.is_null(kMethodColumn)) {
@@ -159,6 +219,7 @@ Result<RecordedExchange> Recording::State::read_exchange(const Statement& row) c
     response.reason = row.text(kStatusColumn + 1);
     if (auto done = read_message(row, kStatusColumn + 2, response); !done) return done.error();
   }
+  read_course(row, kCourseColumn, exchange);
   return exchange;
 }
 
@@ -198,9 +259,7 @@ Result<std::optional<RecordedExchange>> Recording::find(std::int64_t id) const {
 }
 
 Result<std::vector<RecordedConnection>> Recording::connections() const {
-  auto rows = state_->database.prepare(
-      "SELECT connection, client, server, opened_ns, closed_ns, closed_by, how, "
-      "idle_before_close_ns, gap_bytes FROM t_connections ORDER BY connection");
+  auto rows = state_->database.prepare(kSelectConnections);
   if (!rows) return rows.error();
   std::vector<RecordedConnection> all;
   for (;;) {
@@ -211,12 +270,18 @@ Result<std::vector<RecordedConnection>> Recording::connections() const {
     connection.connection = rows->integer(0);
     connection.client = rows->text(1);
     connection.server = rows->text(2);
-    if (!rows->is_null(3)) connection.opened = UnixTime{rows->integer(3)};
-    if (!rows->is_null(4)) connection.closed = UnixTime{rows->integer(4)};
+    connection.opened = optional_time(*rows, 3);
+    connection.closed = optional_time(*rows, 4);
     connection.closed_by = rows->text(5);
     connection.how = rows->text(6);
-    if (!rows->is_null(7)) connection.idle_before_close = Duration{rows->integer(7)};
+    connection.idle_before_close = optional_duration(*rows, 7);
     connection.gap_bytes = static_cast<std::uint64_t>(rows->integer(8));
+    connection.connect = rows->text(9);
+    connection.syns = small(*rows, 10);
+    connection.answered = optional_time(*rows, 11);
+    connection.established = optional_time(*rows, 12);
+    connection.client_side = read_side(*rows, kClientSideColumn);
+    connection.server_side = read_side(*rows, kServerSideColumn);
   }
 }
 

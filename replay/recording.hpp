@@ -61,6 +61,18 @@ struct RecordedResponse {
   bool operator==(const RecordedResponse&) const = default;
 };
 
+// How TCP carried a request; only a capture knows it. Places count the bytes of the client's stream
+// and are good for comparing with those of the connection's sides.
+struct RecordedTransport {
+  std::int64_t request_begin = 0;
+  std::int64_t request_end = 0;
+  bool acknowledged = false;  // the server's TCP had all of the request
+  bool after_fin = false;     // the client's TCP had the server's FIN before it sent the request
+  std::uint32_t retransmissions = 0;  // by either side, from its first byte to the answer's last
+
+  bool operator==(const RecordedTransport&) const = default;
+};
+
 // One request with its answer; either may be missing, not both.
 struct RecordedExchange {
   std::int64_t id = 0;
@@ -75,8 +87,31 @@ struct RecordedExchange {
   std::optional<Duration> latency{};  // first request byte to last answer byte
   std::vector<int> informational{};   // the 1xx answers before the final one, in order
   bool tunnel = false;  // the connection became something else after it (CONNECT, 101)
+  std::optional<UnixTime> request_end{};     // its last byte, if it is whole
+  std::optional<UnixTime> response_begin{};  // of the final answer
+  std::optional<UnixTime> response_end{};    // the last byte that was seen of it
+  std::uint32_t ordinal = 0;  // which request of its connection, from 1; 0: not known
+  // How long the connection had been silent when the request began: since the last byte of either
+  // side, or since the handshake. Absent where neither was seen.
+  std::optional<Duration> idle_before{};
+  std::optional<RecordedTransport> transport{};
 
   bool operator==(const RecordedExchange&) const = default;
+};
+
+// What one end of a connection did, in TCP's terms. Places count the bytes of a stream from its
+// beginning, or from where the capture began.
+struct RecordedSide {
+  std::optional<UnixTime> fin{};            // its first
+  std::optional<UnixTime> rst{};            // its first
+  std::optional<std::int64_t> fin_acked{};  // how far the peer's stream had come to it by then
+  std::optional<std::int64_t> rst_acked{};  // absent in a reset that acknowledges nothing
+  std::int64_t sent = 0;                    // the end of its own stream
+  std::int64_t acked = 0;                   // how much of that the peer acknowledged
+  std::uint32_t retransmissions = 0;        // segments with data that was sent before
+  std::uint32_t zero_windows = 0;           // how often it let the peer send nothing more
+
+  bool operator==(const RecordedSide&) const = default;
 };
 
 struct RecordedConnection {
@@ -89,6 +124,13 @@ struct RecordedConnection {
   std::string how = "open";  // "fin", "rst", "timeout", "open"
   std::optional<Duration> idle_before_close{};
   std::uint64_t gap_bytes = 0;
+  // "established", "refused" (SYN answered by RST), "unanswered"; empty where no SYN was seen.
+  std::string connect{};
+  std::uint32_t syns = 0;                 // the client's; more than one: it had to repeat it
+  std::optional<UnixTime> answered{};     // the server's SYN
+  std::optional<UnixTime> established{};  // the client's first segment after that
+  RecordedSide client_side{};
+  RecordedSide server_side{};
 
   bool operator==(const RecordedConnection&) const = default;
 };

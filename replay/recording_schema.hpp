@@ -11,7 +11,7 @@
 namespace gatedrill::replay {
 
 inline constexpr std::int64_t kRecordingApplicationId = 0x47445452;  // "GDTR"
-inline constexpr std::int64_t kRecordingVersion = 1;
+inline constexpr std::int64_t kRecordingVersion = 2;
 
 // Created before the first row.
 [[nodiscard]] const char* recording_tables();

@@ -28,10 +28,12 @@ constexpr int kZstdLevel = 1;
 
 constexpr std::string_view kInsertExchange =
     "INSERT INTO t_exchanges VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-    "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)";
+    "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, "
+    "?33, ?34, ?35, ?36, ?37, ?38)";
 constexpr std::string_view kInsertBody = "INSERT INTO t_bodies VALUES (?1, ?2, ?3, ?4)";
 constexpr std::string_view kInsertConnection =
-    "INSERT OR REPLACE INTO t_connections VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    "INSERT OR REPLACE INTO t_connections VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+    "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)";
 constexpr std::string_view kInsertLoss = "INSERT INTO t_losses VALUES (NULL, ?1, ?2, ?3, ?4, ?5)";
 constexpr std::string_view kInsertLedger = "INSERT INTO t_ledger VALUES (NULL, ?1, ?2, ?3, ?4)";
 
@@ -138,6 +140,7 @@ struct RecordingWriter::State {
   Result<void> connect(std::int64_t connection, std::string_view client, std::string_view server);
   Result<void> bind_request(const RecordedRequest& request, StoredBody& body);
   Result<void> bind_response(const RecordedResponse& response, StoredBody& body);
+  Result<void> write_connection(const RecordedConnection& connection);
   Result<void> write_ledger(const LedgerLine& line);
   std::vector<LedgerLine> own_ledger() const;
 };
@@ -212,16 +215,9 @@ Result<StoredBody> RecordingWriter::State::store_body(std::string_view body,
 Result<void> RecordingWriter::State::connect(std::int64_t connection,
                                              std::string_view client,
                                              std::string_view server) {
-  if (!connections.insert(connection).second) return {};
-  Statement& insert = statements->connection;
-  insert.bind(1, connection);
-  insert.bind_text(2, client);
-  insert.bind_text(3, server);
-  for (const int absent : {4, 5, 6, 8})
-    insert.bind_null(absent);
-  insert.bind_text(7, "open");
-  insert.bind(9, std::int64_t{0});
-  return insert.run();
+  if (connections.contains(connection)) return {};
+  return write_connection(
+      {.connection = connection, .client = std::string(client), .server = std::string(server)});
 }
 
 namespace {
@@ -232,6 +228,61 @@ void bind_optional(Statement& insert, int parameter, std::string_view text) {
   } else {
     insert.bind_text(parameter, text);
   }
+}
+
+void bind_optional(Statement& insert, int parameter, std::optional<std::int64_t> number) {
+  if (number) {
+    insert.bind(parameter, *number);
+  } else {
+    insert.bind_null(parameter);
+  }
+}
+
+void bind_optional(Statement& insert, int parameter, std::optional<UnixTime> time) {
+  bind_optional(insert, parameter,
+                time ? std::optional<std::int64_t>(time->ns) : std::optional<std::int64_t>());
+}
+
+void bind_optional(Statement& insert, int parameter, std::optional<Duration> duration) {
+  bind_optional(
+      insert, parameter,
+      duration ? std::optional<std::int64_t>(duration->count()) : std::optional<std::int64_t>());
+}
+
+// Eight columns of one end of a connection.
+void bind_side(Statement& insert, int first, const RecordedSide& side) {
+  bind_optional(insert, first, side.fin);
+  bind_optional(insert, first + 1, side.rst);
+  bind_optional(insert, first + 2, side.fin_acked);
+  bind_optional(insert, first + 3, side.rst_acked);
+  insert.bind(first + 4, side.sent);
+  insert.bind(first + 5, side.acked);
+  insert.bind(first + 6, std::int64_t{side.retransmissions});
+  insert.bind(first + 7, std::int64_t{side.zero_windows});
+}
+
+// Ten columns: when an exchange's parts were seen, and what TCP made of it.
+void bind_course(Statement& insert, int first, const RecordedExchange& exchange) {
+  bind_optional(insert, first, exchange.request_end);
+  bind_optional(insert, first + 1, exchange.response_begin);
+  bind_optional(insert, first + 2, exchange.response_end);
+  if (exchange.ordinal == 0) {
+    insert.bind_null(first + 3);
+  } else {
+    insert.bind(first + 3, std::int64_t{exchange.ordinal});
+  }
+  bind_optional(insert, first + 4, exchange.idle_before);
+  if (!exchange.transport) {
+    for (int i = first + 5; i < first + 10; ++i)
+      insert.bind_null(i);
+    return;
+  }
+  const RecordedTransport& transport = *exchange.transport;
+  insert.bind(first + 5, transport.request_begin);
+  insert.bind(first + 6, transport.request_end);
+  insert.bind(first + 7, std::int64_t{transport.acknowledged});
+  insert.bind(first + 8, std::int64_t{transport.after_fin});
+  insert.bind(first + 9, std::int64_t{transport.retransmissions});
 }
 
 // Eight columns of one message, from its version on.
@@ -270,6 +321,7 @@ std::string join(const std::vector<int>& numbers) {
 
 constexpr int kRequestColumn = 9;    // method, target, then the message
 constexpr int kResponseColumn = 19;  // status, reason, then the message
+constexpr int kCourseColumn = 29;
 
 }  // namespace
 
@@ -288,11 +340,7 @@ Result<std::int64_t> RecordingWriter::add(RecordedExchange exchange) {
   insert.bind(3, exchange.connection);
   insert.bind_text(4, exchange.protocol);
   insert.bind_text(5, exchange.host);
-  if (exchange.latency) {
-    insert.bind(6, std::int64_t{exchange.latency->count()});
-  } else {
-    insert.bind_null(6);
-  }
+  bind_optional(insert, 6, exchange.latency);
   insert.bind(7, std::int64_t{exchange.tunnel});
   bind_optional(insert, 8, informational);
   // The texts are bound by reference, so they live to the end of this function.
@@ -328,28 +376,34 @@ Result<std::int64_t> RecordingWriter::add(RecordedExchange exchange) {
     for (int i = kResponseColumn; i < kResponseColumn + 10; ++i)
       insert.bind_null(i);
   }
+  bind_course(insert, kCourseColumn, exchange);
   if (auto done = insert.run(); !done) return done.error();
   return id;
 }
 
-Result<void> RecordingWriter::add(const RecordedConnection& connection) {
-  state_->connections.insert(connection.connection);
-  Statement& insert = state_->statements->connection;
+Result<void> RecordingWriter::State::write_connection(const RecordedConnection& connection) {
+  connections.insert(connection.connection);
+  Statement& insert = statements->connection;
   insert.bind(1, connection.connection);
   insert.bind_text(2, connection.client);
   insert.bind_text(3, connection.server);
-  insert.bind_null(4);
-  insert.bind_null(5);
-  insert.bind_null(8);
-  if (connection.opened) insert.bind(4, connection.opened->ns);
-  if (connection.closed) insert.bind(5, connection.closed->ns);
+  bind_optional(insert, 4, connection.opened);
+  bind_optional(insert, 5, connection.closed);
   bind_optional(insert, 6, connection.closed_by);
   insert.bind_text(7, connection.how);
-  if (connection.idle_before_close) {
-    insert.bind(8, std::int64_t{connection.idle_before_close->count()});
-  }
+  bind_optional(insert, 8, connection.idle_before_close);
   insert.bind(9, static_cast<std::int64_t>(connection.gap_bytes));
+  bind_optional(insert, 10, connection.connect);
+  insert.bind(11, std::int64_t{connection.syns});
+  bind_optional(insert, 12, connection.answered);
+  bind_optional(insert, 13, connection.established);
+  bind_side(insert, 14, connection.client_side);
+  bind_side(insert, 22, connection.server_side);
   return insert.run();
+}
+
+Result<void> RecordingWriter::add(const RecordedConnection& connection) {
+  return state_->write_connection(connection);
 }
 
 Result<void> RecordingWriter::add(const RecordedLoss& loss) {

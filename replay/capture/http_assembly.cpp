@@ -117,10 +117,10 @@ struct HttpAssembly::Slot {
   bool request_done = false;
   bool answer_begun = false;
   bool answer_done = false;
-  bool answer_maybe_lost = false;  // it may lie in a gap
-  bool limited = false;            // a limit was met, and said
-  UnixTime answer_end{};
-  std::size_t bytes = 0;  // its share of the context's
+  bool answer_maybe_lost = false;     // it may lie in a gap
+  bool limited = false;               // a limit was met, and said
+  std::uint32_t retransmissions = 0;  // of the connection when it began
+  std::size_t bytes = 0;              // its share of the context's
 };
 
 // A whole request of which no answer has been seen; where none will come, it is done.
@@ -145,7 +145,34 @@ HttpAssembly::~HttpAssembly() {
   charge_undecided();
 }
 
+bool HttpAssembly::at_message_begin(Side from) {
+  if (phase_ == Phase::deciding) return undecided_[static_cast<std::size_t>(from)].empty();
+  return phase_ == Phase::http && stream(from).idle();
+}
+
+HttpAssembly::Mark HttpAssembly::mark(UnixTime at) const {
+  Mark mark;
+  std::optional<UnixTime> before = std::max(last_at_[0], last_at_[1]);
+  if (!before) before = start_.opened;
+  if (start_.tcp != nullptr) {
+    mark.place = start_.tcp->delivery.begin;
+    mark.after_fin = start_.tcp->delivery.after_fin;
+    mark.retransmissions = start_.tcp->retransmissions();
+    before = std::max(before, start_.tcp->established);
+  }
+  if (before) mark.idle = Duration{std::max<std::int64_t>(at.ns - before->ns, 0)};
+  return mark;
+}
+
+// A head is told with the time of its first byte, and a body that lasts until the close ends with
+// the close.
+UnixTime HttpAssembly::last_byte(Side from, UnixTime told) const {
+  return std::max(told, last_at_[static_cast<std::size_t>(from)].value_or(told));
+}
+
 void HttpAssembly::on_data(Side from, std::string_view bytes, UnixTime at) {
+  if (at_message_begin(from)) marks_[static_cast<std::size_t>(from)] = mark(at);
+  last_at_[static_cast<std::size_t>(from)] = at;
   switch (phase_) {
     case Phase::deciding:
       decide(from, bytes, at);
@@ -304,6 +331,14 @@ http::Framing HttpAssembly::on_request(const http::RequestHead& head,
   const http::FramingVerdict verdict = http::request_framing(head);
   slot.exchange.at = at;
   slot.exchange.host = host_of(head);
+  slot.exchange.ordinal = ++requests_seen_;
+  Mark& begin = marks_[static_cast<std::size_t>(client_)];
+  slot.exchange.idle_before = begin.idle;
+  begin.idle = Duration{0};  // for one that follows in the same segment
+  slot.retransmissions = begin.retransmissions;
+  if (start_.tcp != nullptr) {
+    slot.exchange.transport = {.request_begin = begin.place, .after_fin = begin.after_fin};
+  }
   RecordedRequest& request = slot.exchange.request.emplace();
   request.method = head.method;
   request.target = head.target;
@@ -341,6 +376,7 @@ http::Framing HttpAssembly::on_response(const http::ResponseHead& head,
   Slot& slot = slot_for_answer(at);
   answering_ = &slot;
   slot.answer_begun = true;
+  slot.exchange.response_begin = at;
   const std::string method = slot.exchange.request ? slot.exchange.request->method : "";
   const http::FramingVerdict verdict = http::response_framing(head, method);
   if (!slot.exchange.request) responses_.doubt_body();
@@ -364,7 +400,7 @@ http::Framing HttpAssembly::on_response(const http::ResponseHead& head,
 void HttpAssembly::become_tunnel(Slot& slot, UnixTime at) {
   slot.exchange.tunnel = true;
   slot.answer_done = true;
-  slot.answer_end = at;
+  slot.exchange.response_end = at;
   answering_ = nullptr;
   requesting_ = nullptr;
   context_.ledger.tunnels.add(0);
@@ -401,7 +437,7 @@ void HttpAssembly::on_message_end(MessageKind kind, UnixTime at) {
     Slot* slot = std::exchange(answering_, nullptr);
     if (slot == nullptr) return;
     slot->answer_done = true;
-    slot->answer_end = at;
+    slot->exchange.response_end = last_byte(other(client_), at);
     if (slot->request_done) emit(*slot);
     requests_.resume(at);  // it stays HTTP
     return;
@@ -409,6 +445,8 @@ void HttpAssembly::on_message_end(MessageKind kind, UnixTime at) {
   Slot* slot = std::exchange(requesting_, nullptr);
   if (slot == nullptr) return;
   slot->request_done = true;
+  slot->exchange.request_end = last_byte(client_, at);
+  if (slot->exchange.transport) slot->exchange.transport->request_end = start_.tcp->delivery.end;
   if (slot->answer_done || (doubtful_ && unanswered(*slot))) {
     emit(*slot);
   } else if (may_switch_) {
@@ -430,11 +468,14 @@ void HttpAssembly::on_message_cut(MessageKind kind,
     if (request) {
       slot->exchange.request->complete = false;
       slot->request_done = true;
+      if (slot->exchange.transport) {
+        slot->exchange.transport->request_end = start_.tcp->side(client_).sent;
+      }
       if (slot->answer_done || (doubtful_ && unanswered(*slot))) emit(*slot);
     } else {
       slot->exchange.response->complete = false;
       slot->answer_done = true;
-      slot->answer_end = at;
+      slot->exchange.response_end = last_at_[static_cast<std::size_t>(other(client_))];
       if (slot->request_done) emit(*slot);
     }
   }
@@ -487,7 +528,13 @@ void HttpAssembly::emit(Slot& slot) {
   const bool whole = exchange.request && exchange.response && slot.answer_done &&
                      (exchange.response->complete || slot.exchange.tunnel);
   if (whole) {
-    exchange.latency = Duration{std::max<std::int64_t>(slot.answer_end.ns - exchange.at.ns, 0)};
+    exchange.latency =
+        Duration{std::max<std::int64_t>(exchange.response_end->ns - exchange.at.ns, 0)};
+  }
+  if (exchange.transport) {
+    RecordedTransport& transport = *exchange.transport;
+    transport.acknowledged = start_.tcp->side(client_).acked >= transport.request_end;
+    transport.retransmissions = start_.tcp->retransmissions() - slot.retransmissions;
   }
   context_.bytes -= slot.bytes;
   context_.sink.on_exchange(std::move(exchange));
@@ -525,6 +572,7 @@ void HttpAssembly::on_closed(const ConnectionEnd& end, UnixTime at) {
     connection.idle_before_close =
         Duration{std::max<std::int64_t>(end.closed->ns - end.last_data->ns, 0)};
   }
+  if (start_.tcp != nullptr) describe(*start_.tcp, client_, connection);
   context_.sink.on_connection(connection);
 }
 

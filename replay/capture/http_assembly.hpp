@@ -94,6 +94,18 @@ class HttpAssembly final : public StreamReader, private MessageListener {
   void lose(MessageKind kind, LossReason reason, std::uint64_t bytes, UnixTime at);
   [[nodiscard]] std::string endpoint_of(bool client) const;
 
+  // Where the next message of one side begins.
+  struct Mark {
+    std::int64_t place = 0;
+    bool after_fin = false;
+    std::uint32_t retransmissions = 0;
+    std::optional<Duration> idle{};
+  };
+
+  [[nodiscard]] Mark mark(UnixTime at) const;
+  [[nodiscard]] bool at_message_begin(Side from);
+  [[nodiscard]] UnixTime last_byte(Side from, UnixTime told) const;
+
   // Skipped bytes of one direction, gathered into one loss.
   struct Skipped {
     LossReason reason = LossReason::not_a_message;
@@ -112,9 +124,12 @@ class HttpAssembly final : public StreamReader, private MessageListener {
   bool may_switch_ = false;  // the request being read asks for a tunnel
   std::array<std::string, 2> undecided_;
   std::array<UnixTime, 2> undecided_at_{};
-  std::size_t undecided_charged_ = 0;  // to the context
-  std::uint64_t passed_bytes_ = 0;     // before anything was recognised
-  std::array<Skipped, 2> skipped_{};   // by MessageKind
+  std::size_t undecided_charged_ = 0;                 // to the context
+  std::uint64_t passed_bytes_ = 0;                    // before anything was recognised
+  std::array<Skipped, 2> skipped_{};                  // by MessageKind
+  std::array<Mark, 2> marks_{};                       // by Side
+  std::array<std::optional<UnixTime>, 2> last_at_{};  // the last bytes, by Side
+  std::uint32_t requests_seen_ = 0;
   Tally* opaque_tally_ = nullptr;
   MessageStream requests_;
   MessageStream responses_;

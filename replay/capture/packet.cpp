@@ -136,6 +136,7 @@ DecodedPacket decode_tcp(Part part, const Context& context) {
   tcp.syn = (flags & 2U) != 0;
   tcp.rst = (flags & 4U) != 0;
   tcp.has_ack = (flags & 16U) != 0;
+  tcp.window = static_cast<std::uint16_t>(u16(part.bytes, 14));
   const Part payload = part.after(header);
   tcp.payload = payload.bytes;
   tcp.payload_bytes = static_cast<std::uint32_t>(payload.wire);

@@ -38,6 +38,7 @@ struct TcpSegment {
   bool syn = false;
   bool fin = false;
   bool rst = false;
+  std::uint16_t window = 0xffff;    // as it stands in the header, not scaled
   std::string_view payload;         // what was captured of it
   std::uint32_t payload_bytes = 0;  // what was sent; more than `payload` if the frame was cut
 };

@@ -22,6 +22,8 @@ constexpr std::size_t kGuessPieces = 8;
 constexpr std::size_t kClosedMax = 20'000;
 constexpr Duration kClosedFor = std::chrono::minutes(1);
 constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
+// No sender repeats a segment that soon: where it is captured again, it was captured in two places.
+constexpr Duration kCapturedTwice = std::chrono::milliseconds(1);
 
 std::size_t index(Side side) {
   return static_cast<std::size_t>(side);
@@ -61,6 +63,8 @@ struct TcpReassembly::Half {
   std::optional<std::int64_t> fin;
   std::map<std::int64_t, Piece> held;
   std::size_t held_bytes = 0;
+  UnixTime news_at{};  // of the last segment with data that was not sent before
+  bool window_zero = false;
 
   void anchor(std::uint32_t seq) {
     anchored = true;
@@ -71,6 +75,27 @@ struct TcpReassembly::Half {
   [[nodiscard]] std::int64_t offset(std::uint32_t seq) const {
     const std::uint32_t expected = base + static_cast<std::uint32_t>(next);
     return next + static_cast<std::int32_t>(seq - expected);
+  }
+
+  // Before the first delivery, and without a SYN, the stream may turn out to begin earlier.
+  [[nodiscard]] bool movable() const { return !firm && !delivered; }
+
+  // How far an acknowledgement of this stream reaches; that of a FIN counts for nothing.
+  [[nodiscard]] std::int64_t acknowledged(std::uint32_t ack) const {
+    const std::int64_t place = offset(ack);
+    return fin ? std::min(place, *fin) : place;
+  }
+
+  // Whether every byte from `begin` to `end` was captured before.
+  [[nodiscard]] bool covers(std::int64_t begin, std::int64_t end) const {
+    if (movable() && begin < next) return false;
+    std::int64_t cursor = std::max(begin, next);
+    auto piece = held.upper_bound(cursor);
+    if (piece != held.begin()) --piece;
+    for (; cursor < end && piece != held.end() && piece->first <= cursor; ++piece) {
+      cursor = std::max(cursor, piece->second.end());
+    }
+    return cursor >= end;
   }
 
   // What it cannot deliver because something before it is missing.
@@ -85,6 +110,7 @@ struct TcpReassembly::Connection {
   std::array<Half, 2> halves;
   std::unique_ptr<StreamReader> reader;
   ConnectionEnd end;
+  TcpFacts facts;
   bool closed = false;
   std::uint64_t segments = 0;
   UnixTime last_at{};  // of its packets
@@ -94,6 +120,8 @@ struct TcpReassembly::Connection {
   Half& half(Side side) { return halves[index(side)]; }
 
   [[nodiscard]] const Half& half(Side side) const { return halves[index(side)]; }
+
+  RecordedSide& facts_of(Side side) { return facts.sides[index(side)]; }
 
   // Whether the peer's stream has been delivered as far as the sender had seen it.
   [[nodiscard]] bool peer_ready(Side side, std::int64_t needs) const {
@@ -155,6 +183,7 @@ void TcpReassembly::add(const TcpSegment& segment, UnixTime at) {
   }
   if (segment.syn) take_handshake(connection, side, segment, at);
   if (segment.has_ack) take_acknowledgement(connection, side, segment);
+  take_facts(connection, side, segment, at);
   if (segment.payload_bytes > 0) take_payload(connection, side, segment, at);
   if (segment.fin) {
     const std::uint32_t seq = segment.seq + segment.payload_bytes + (segment.syn ? 1U : 0U);
@@ -163,6 +192,12 @@ void TcpReassembly::add(const TcpSegment& segment, UnixTime at) {
       half.settled = true;
     }
     if (!half.fin) half.fin = half.offset(seq);
+    RecordedSide& facts = connection.facts_of(side);
+    const Half& peer = connection.half(other(side));
+    if (!facts.fin) {
+      facts.fin = at;
+      if (segment.has_ack && peer.anchored) facts.fin_acked = peer.acknowledged(segment.ack);
+    }
     if (!connection.end.closed_by) {
       connection.end.how = CloseKind::fin;
       connection.end.closed_by = side;
@@ -201,6 +236,7 @@ TcpReassembly::Connection& TcpReassembly::open(const Key& key, const TcpSegment&
   connection.self = self;
   connection.start.first = segment.source;
   connection.start.second = segment.destination;
+  connection.start.tcp = &connection.facts;
   by_key_.emplace(key, self);
   return connection;
 }
@@ -211,6 +247,11 @@ void TcpReassembly::take_handshake(Connection& connection,
                                    UnixTime at) {
   connection.start.client = segment.has_ack ? other(side) : side;
   if (!segment.has_ack && !connection.start.opened) connection.start.opened = at;
+  if (segment.has_ack) {
+    if (!connection.facts.answered) connection.facts.answered = at;
+  } else {
+    ++connection.facts.syns;
+  }
   Half& half = connection.half(side);
   if (half.firm || half.delivered) return;
   // What was held under a guessed beginning keeps its place under the true one.
@@ -221,6 +262,11 @@ void TcpReassembly::take_handshake(Connection& connection,
     held.emplace(piece.begin, std::move(piece));
   }
   if (half.fin) *half.fin += shift;
+  RecordedSide& own = connection.facts_of(side);
+  own.sent += shift;
+  own.acked += shift;
+  RecordedSide& peer = connection.facts_of(other(side));
+  if (peer.fin_acked) *peer.fin_acked += shift;
   half.held = std::move(held);
   half.anchor(segment.seq + 1);
   half.firm = true;
@@ -241,10 +287,43 @@ void TcpReassembly::take_acknowledgement(Connection& connection,
   const std::int64_t acked = peer.offset(segment.ack);
   if (acked - peer.next > kStrayBytes) return;
   peer.acked = std::max(peer.acked, acked);
+  std::int64_t& known = connection.facts_of(other(side)).acked;
+  known = std::max(known, peer.acknowledged(segment.ack));
   if (!peer.settled && !peer.held.empty() && acked > peer.held.begin()->first) {
     peer.next = peer.held.begin()->first;
     peer.settled = true;
   }
+}
+
+// What is not about the bytes themselves. Comes before them, so that their reader sees it.
+void TcpReassembly::take_facts(Connection& connection,
+                               Side side,
+                               const TcpSegment& segment,
+                               UnixTime at) {
+  TcpFacts& facts = connection.facts;
+  Half& half = connection.half(side);
+  RecordedSide& own = connection.facts_of(side);
+  const bool plain = !segment.syn && !segment.rst;
+  if (plain && facts.answered && !facts.established && side == connection.start.client) {
+    facts.established = at;
+  }
+  if (plain) {
+    const bool zero = segment.window == 0;
+    if (zero && !half.window_zero) ++own.zero_windows;
+    half.window_zero = zero;
+  }
+  if (segment.payload_bytes == 0) return;
+  const std::uint32_t seq = segment.seq + (segment.syn ? 1U : 0U);
+  if (!half.anchored) half.anchor(seq);
+  const std::int64_t begin = half.offset(seq);
+  const std::int64_t end = begin + segment.payload_bytes;
+  if (std::abs(begin - half.next) > kStrayBytes) return;
+  if (!half.covers(begin, end)) {
+    half.news_at = at;
+  } else if (segment.payload_bytes > 1 && between(half.news_at, at) >= kCapturedTwice) {
+    ++own.retransmissions;  // one byte is how some systems ask whether the peer is still there
+  }
+  own.sent = std::max(own.sent, end);
 }
 
 void TcpReassembly::take_payload(Connection& connection,
@@ -253,7 +332,6 @@ void TcpReassembly::take_payload(Connection& connection,
                                  UnixTime at) {
   Half& half = connection.half(side);
   const std::uint32_t seq = segment.seq + (segment.syn ? 1U : 0U);
-  if (!half.anchored) half.anchor(seq);
   Piece piece{.begin = half.offset(seq),
               .bytes = segment.payload,
               .sent = segment.payload_bytes,
@@ -264,8 +342,7 @@ void TcpReassembly::take_payload(Connection& connection,
     ledger_.out_of_window.add(piece.bytes.size());
     return;
   }
-  const bool movable = !half.firm && !half.delivered;
-  if (movable && piece.begin < half.next && half.next - piece.begin <= kReorderBytes) {
+  if (half.movable() && piece.begin < half.next && half.next - piece.begin <= kReorderBytes) {
     half.next = piece.begin;
   }
   if (piece.begin < half.next) {
@@ -334,6 +411,9 @@ void TcpReassembly::deliver(Connection& connection, Side side, const Piece& piec
   half.next = piece.begin + static_cast<std::int64_t>(piece.bytes.size());
   half.delivered = true;
   connection.end.had_data = true;
+  const Half& peer = connection.half(other(side));
+  connection.facts.delivery = {
+      .begin = piece.begin, .end = half.next, .after_fin = peer.fin && piece.needs > *peer.fin};
   if (!connection.end.closed_by) connection.end.last_data = piece.at;
   if (!piece.bytes.empty()) {
     ledger_.delivered.add(piece.bytes.size());
@@ -395,6 +475,8 @@ void TcpReassembly::gap(Connection& connection, Side side, std::int64_t until, U
   ledger_.gaps.add(bytes);
   ledger_.lose(LossReason::gap, bytes);
   connection.end.gap_bytes += bytes;
+  RecordedSide& facts = connection.facts_of(side);
+  facts.sent = std::max(facts.sent, until);
   half.next = until;
   half.delivered = true;
   reader(connection).on_gap(side, bytes, LossReason::gap, at);
@@ -473,6 +555,13 @@ void TcpReassembly::take_reset(Connection& connection,
   const bool plausible = !half.anchored || segment.seq == 0 ||
                          std::abs(half.offset(segment.seq) - half.next) <= kWindowBytes;
   if (!plausible) return;
+  RecordedSide& facts = connection.facts_of(side);
+  facts.rst = at;
+  const Half& peer = connection.half(other(side));
+  if (segment.has_ack && peer.anchored) facts.rst_acked = peer.acknowledged(segment.ack);
+  if (connection.start.client && side != *connection.start.client && !connection.facts.answered) {
+    connection.facts.refused = true;
+  }
   flush(connection);
   if (connection.closed) return;
   if (!connection.end.closed_by) {

@@ -25,15 +25,9 @@
 #include "gateway/core/time.hpp"
 #include "replay/capture/ledger.hpp"
 #include "replay/capture/packet.hpp"
+#include "replay/capture/tcp_facts.hpp"
 
 namespace gatedrill::replay::capture {
-
-// The two ends of a connection: `first` sent the first segment that was captured.
-enum class Side : std::uint8_t { first = 0, second = 1 };
-
-[[nodiscard]] constexpr Side other(Side side) {
-  return side == Side::first ? Side::second : Side::first;
-}
 
 struct ConnectionStart {
   std::int64_t connection = 0;
@@ -41,6 +35,7 @@ struct ConnectionStart {
   Endpoint second;
   std::optional<Side> client;      // known where a SYN was seen
   std::optional<UnixTime> opened;  // of the client's SYN
+  const TcpFacts* tcp = nullptr;   // lives as long as the reader; null where nothing knows it
 };
 
 enum class CloseKind : std::uint8_t { fin, rst, timeout, open };
@@ -119,6 +114,7 @@ class TcpReassembly {
   Connection& open(const Key& key, const TcpSegment& segment);
   void take_handshake(Connection& connection, Side side, const TcpSegment& segment, UnixTime at);
   void take_acknowledgement(Connection& connection, Side side, const TcpSegment& segment);
+  void take_facts(Connection& connection, Side side, const TcpSegment& segment, UnixTime at);
   void take_payload(Connection& connection, Side side, const TcpSegment& segment, UnixTime at);
   void take_reset(Connection& connection, Side side, const TcpSegment& segment, UnixTime at);
   void hold(Connection& connection, Side side, const Piece& piece);

@@ -65,6 +65,16 @@ RecordedExchange exchange(std::int64_t at, const std::string& target, const std:
                                   .fields = {{"Content-Type", "text/plain"}},
                                   .body = body};
   out.latency = Duration{1500};
+  out.request_end = UnixTime{at + 100};
+  out.response_begin = UnixTime{at + 900};
+  out.response_end = UnixTime{at + 1500};
+  out.ordinal = 3;
+  out.idle_before = Duration{70};
+  out.transport = RecordedTransport{.request_begin = 40,
+                                    .request_end = 90,
+                                    .acknowledged = true,
+                                    .after_fin = true,
+                                    .retransmissions = 2};
   return out;
 }
 
@@ -140,7 +150,19 @@ TEST_F(RecordingTest, ConnectionsLossesAndLedgerComeBack) {
                             .closed_by = "server",
                             .how = "rst",
                             .idle_before_close = Duration{3},
-                            .gap_bytes = 12};
+                            .gap_bytes = 12,
+                            .connect = "established",
+                            .syns = 2,
+                            .answered = UnixTime{2},
+                            .established = UnixTime{3},
+                            .client_side = {.sent = 100, .acked = 90, .retransmissions = 3},
+                            .server_side = {.fin = UnixTime{8},
+                                            .rst = UnixTime{9},
+                                            .fin_acked = 90,
+                                            .rst_acked = 95,
+                                            .sent = 5000,
+                                            .acked = 5000,
+                                            .zero_windows = 1}};
   const RecordedLoss loss{UnixTime{4}, 7, "response", "gap", 12};
   const std::vector<LedgerLine> ledger = {{"packets", 10, 1000, "seen"}};
   auto writer = RecordingWriter::create(path("t.db"), {});
@@ -168,10 +190,12 @@ TEST_F(RecordingTest, TheViewsHaveTheColumnsOfTheContract) {
   EXPECT_EQ(columns_of(path("t.db"), "exchanges"),
             "id, at_ns, connection, client, server, protocol, method, host, target, "
             "request_version, request_bytes, request_body_sha1, status, response_bytes, "
-            "response_body_sha1, latency_ms, request_complete, response_complete");
+            "response_body_sha1, latency_ms, request_complete, response_complete, ordinal, "
+            "idle_before_ms, request_ms, ttfb_ms, request_acked, retransmissions");
   EXPECT_EQ(columns_of(path("t.db"), "connections"),
             "connection, client, server, opened_ns, closed_ns, closed_by, how, exchanges, "
-            "idle_before_close_ms, gap_bytes");
+            "idle_before_close_ms, gap_bytes, connect, connect_ms, client_fin_ns, client_rst_ns, "
+            "server_fin_ns, server_rst_ns, retransmissions, zero_windows");
   EXPECT_EQ(columns_of(path("t.db"), "ledger"), "what, count, bytes, note");
   EXPECT_EQ(columns_of(path("t.db"), "losses"), "at_ns, connection, direction, reason, bytes");
 }

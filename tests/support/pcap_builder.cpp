@@ -29,8 +29,8 @@ std::string tcp_bytes(const SegmentSpec& spec) {
   if (spec.has_ack) flags |= 16U;
   constexpr unsigned kFiveWords = 0x5000;
   return be16(spec.source_port) + be16(spec.destination_port) + be32(spec.seq) +
-         be32(spec.has_ack ? spec.ack : 0) + be16(kFiveWords | flags) + be16(0xffff) + be32(0) +
-         spec.payload;
+         be32(spec.has_ack ? spec.ack : 0) + be16(kFiveWords | flags) + be16(spec.window) +
+         be32(0) + spec.payload;
 }
 
 std::string ipv4_packet(const SegmentSpec& spec) {

@@ -38,6 +38,7 @@ struct SegmentSpec {
   bool fin = false;
   bool rst = false;
   bool has_ack = true;
+  unsigned window = 0xffff;
   std::string payload{};
 };
 
