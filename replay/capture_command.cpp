@@ -44,6 +44,7 @@ struct CaptureArguments {
   std::string file;
   std::vector<std::uint16_t> ports;
   std::string filter;
+  std::string key_log;
   bool keep_secrets = false;
   double duration_s = 0;
   std::uint64_t limit = 0;
@@ -84,6 +85,7 @@ int judge(const CaptureArguments& arguments, const capture::RecordReport& report
     say(source + ": breaks off; its last " + std::to_string(ledger.file_end.bytes) +
         " bytes are no whole packet");
   }
+  if (!report.key_log_problem.empty()) say(report.key_log_problem);
   if (ledger.frames.count == 0) {
     say(source + ": holds no packet" +
         (arguments.filter.empty() ? "" : " that the filter lets through") +
@@ -98,7 +100,7 @@ int judge(const CaptureArguments& arguments, const capture::RecordReport& report
     status = kNotEvidence;
   }
   if (report.exchanges == 0) {
-    say("no HTTP/1 message in " + source + "; the ledger above says what was there instead");
+    say("no HTTP message in " + source + "; the ledger above says what was there instead");
     status = kNotEvidence;
   }
   const double seen = static_cast<double>(ledger.frames.count + ledger.kernel_drops);
@@ -138,6 +140,7 @@ int run_capture(const CaptureArguments& arguments) {
   capture::RecordOptions options;
   options.capture.ports = arguments.ports;
   options.live = live;
+  options.key_log = arguments.key_log;
   if (arguments.duration_s > 0) options.duration = from_ms(arguments.duration_s * 1000);
   if (arguments.limit > 0) options.exchanges = arguments.limit;
   const SteadyClock clock;
@@ -193,6 +196,11 @@ void add_capture_command(CLI::App& app, int& exit_status) {
                       "connection that speaks HTTP");
   command->add_option("-f,--filter", arguments->filter,
                       "Only packets that this pcap-filter(7) takes");
+  command
+      ->add_option("--keylog", arguments->key_log,
+                   "Read TLS 1.2 and 1.3 with the secrets in this file, which a client or server "
+                   "writes where SSLKEYLOGFILE says; live, while it writes")
+      ->type_name("FILE");
   command->add_flag("--keep-secrets", arguments->keep_secrets,
                     "Write passwords, cookies and tokens as they are, not pseudonyms for them");
   command->add_option("--duration", arguments->duration_s, "End after so many seconds")

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "replay/capture/tls_reader.hpp"
+
 namespace gatedrill::replay::capture {
 
 Capture::Capture(CaptureOptions options, ExchangeSink& sink)
@@ -14,7 +16,10 @@ Capture::Capture(CaptureOptions options, ExchangeSink& sink)
       reassembly_(
           options_.reassembly,
           [this](const ConnectionStart& start) {
-            return std::make_unique<HttpAssembly>(start, context_);
+            return std::make_unique<TlsReader>(
+                start, context_, keys_, [this](const ConnectionStart& inside) {
+                  return std::make_unique<HttpAssembly>(inside, context_);
+                });
           },
           ledger_) {}
 

@@ -1,7 +1,7 @@
 // A capture, from packets to a recording:
 //
-//   PacketSource ─► decode_frame ─► TcpReassembly ─► HttpAssembly ─► RecordingWriter
-//                        └─► IpFragments ─┘               everything counts into ─► Ledger
+//   PacketSource ─► decode_frame ─► TcpReassembly ─► TlsReader ─► HttpAssembly ─► RecordingWriter
+//                        └─► IpFragments ─┘      KeyLog ─┘    everything counts into ─► Ledger
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include "replay/capture/ledger.hpp"
 #include "replay/capture/packet.hpp"
 #include "replay/capture/tcp_reassembly.hpp"
+#include "replay/capture/tls_key_log.hpp"
 
 namespace gatedrill::replay::capture {
 
@@ -36,6 +37,9 @@ class Capture {
   // Closes what is open. Nothing may be added afterwards.
   void finish();
 
+  // The secrets of the TLS connections in it; may grow while it runs.
+  [[nodiscard]] KeyLog& key_log() { return keys_; }
+
   [[nodiscard]] Ledger& ledger() { return ledger_; }
 
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
@@ -47,6 +51,7 @@ class Capture {
   CaptureOptions options_;
   Ledger ledger_;
   HttpContext context_;
+  KeyLog keys_;
   IpFragments fragments_;
   TcpReassembly reassembly_;
 };

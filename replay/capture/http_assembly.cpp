@@ -82,20 +82,6 @@ std::size_t head_bytes(const std::vector<http::Field>& fields) {
   return bytes;
 }
 
-LossReason reason_of(CloseKind how) {
-  switch (how) {
-    case CloseKind::fin:
-      return LossReason::closed_early;
-    case CloseKind::rst:
-      return LossReason::reset;
-    case CloseKind::timeout:
-      return LossReason::forgotten;
-    case CloseKind::open:
-      return LossReason::capture_ended;
-  }
-  return LossReason::capture_ended;
-}
-
 std::string how_text(CloseKind how) {
   switch (how) {
     case CloseKind::fin:
@@ -111,6 +97,43 @@ std::string how_text(CloseKind how) {
 }
 
 }  // namespace
+
+LossReason reason_of(CloseKind how) {
+  switch (how) {
+    case CloseKind::fin:
+      return LossReason::closed_early;
+    case CloseKind::rst:
+      return LossReason::reset;
+    case CloseKind::timeout:
+      return LossReason::forgotten;
+    case CloseKind::open:
+      return LossReason::capture_ended;
+  }
+  return LossReason::capture_ended;
+}
+
+RecordedConnection recorded_connection(const ConnectionStart& start,
+                                       const ConnectionEnd& end,
+                                       Side client) {
+  const auto endpoint = [&](Side side) {
+    return to_string(side == Side::first ? start.first : start.second);
+  };
+  RecordedConnection connection{.connection = start.connection,
+                                .client = endpoint(client),
+                                .server = endpoint(other(client)),
+                                .opened = start.opened,
+                                .closed = end.closed,
+                                .closed_by = {},
+                                .how = how_text(end.how),
+                                .gap_bytes = end.gap_bytes};
+  if (end.closed_by) connection.closed_by = *end.closed_by == client ? "client" : "server";
+  if (end.closed && end.last_data) {
+    connection.idle_before_close =
+        Duration{std::max<std::int64_t>(end.closed->ns - end.last_data->ns, 0)};
+  }
+  if (start.tcp != nullptr) describe(*start.tcp, client, connection);
+  return connection;
+}
 
 struct HttpAssembly::Slot {
   RecordedExchange exchange;
@@ -241,10 +264,9 @@ void HttpAssembly::begin_http(Side client, UnixTime at) {
 
 void HttpAssembly::become_opaque(std::string_view bytes) {
   phase_ = Phase::opaque;
-  const bool tls = bytes.size() > 2 && bytes[0] == '\x16' && bytes[1] == '\x03';
   const bool http2 = kHttp2Preface.starts_with(bytes.substr(0, kHttp2Preface.size()));
   Ledger& ledger = context_.ledger;
-  opaque_tally_ = tls ? &ledger.tls : http2 ? &ledger.http2 : &ledger.other_protocols;
+  opaque_tally_ = http2 ? &ledger.http2 : &ledger.other_protocols;
   for (std::string& held : undecided_) {
     if (!held.empty()) opaque_tally_->add(held.size());
     held = {};
@@ -270,7 +292,7 @@ void HttpAssembly::on_gap(Side from, std::uint64_t bytes, LossReason reason, Uni
                          .connection = start_.connection,
                          .direction = std::string(direction_of(kind)),
                          .reason = std::string(to_string(reason)),
-                         .bytes = bytes});
+                         .bytes = bytes == kUnknownBytes ? 0 : bytes});
   if (stream(from).gap(bytes, reason, at)) return;
   if (kind == MessageKind::response) {
     on_answers_lost(at);
@@ -559,21 +581,7 @@ void HttpAssembly::on_closed(const ConnectionEnd& end, UnixTime at) {
       emit(slots_.front());
   }
   if (phase_ == Phase::opaque || (phase_ == Phase::deciding && end.had_data)) return;
-  RecordedConnection connection{.connection = start_.connection,
-                                .client = endpoint_of(true),
-                                .server = endpoint_of(false),
-                                .opened = start_.opened,
-                                .closed = end.closed,
-                                .closed_by = {},
-                                .how = how_text(end.how),
-                                .gap_bytes = end.gap_bytes};
-  if (end.closed_by) connection.closed_by = *end.closed_by == client_ ? "client" : "server";
-  if (end.closed && end.last_data) {
-    connection.idle_before_close =
-        Duration{std::max<std::int64_t>(end.closed->ns - end.last_data->ns, 0)};
-  }
-  if (start_.tcp != nullptr) describe(*start_.tcp, client_, connection);
-  context_.sink.on_connection(connection);
+  context_.sink.on_connection(recorded_connection(start_, end, client_));
 }
 
 std::string HttpAssembly::endpoint_of(bool client) const {

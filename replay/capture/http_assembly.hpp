@@ -47,6 +47,12 @@ struct HttpContext {
   std::size_t bytes = 0;  // in unfinished messages
 };
 
+// Why what is unfinished stays so when a connection ends.
+[[nodiscard]] LossReason reason_of(CloseKind how);
+[[nodiscard]] RecordedConnection recorded_connection(const ConnectionStart& start,
+                                                     const ConnectionEnd& end,
+                                                     Side client);
+
 class HttpAssembly final : public StreamReader, private MessageListener {
  public:
   HttpAssembly(const ConnectionStart& start, HttpContext& context);

@@ -44,8 +44,50 @@ std::string_view to_string(LossReason reason) {
       return "unanswered";
     case LossReason::answer_unknown:
       return "answer_unknown";
+    case LossReason::no_key:
+      return "no_key";
+    case LossReason::handshake_missing:
+      return "handshake_missing";
+    case LossReason::unsupported_cipher:
+      return "unsupported_cipher";
+    case LossReason::broken_record:
+      return "broken_record";
+    case LossReason::early_data:
+      return "early_data";
   }
   return "gap";
+}
+
+std::string_view note_of(LossReason reason) {
+  switch (reason) {
+    case LossReason::no_key:
+      return "no key for this connection in the key log; let the client or the server write one "
+             "(SSLKEYLOGFILE) and name it with --keylog";
+    case LossReason::handshake_missing:
+      return "TLS whose handshake was not captured; begin the capture before the connections";
+    case LossReason::unsupported_cipher:
+      return "only TLS 1.2 and 1.3 with AEAD or CBC suites are read";
+    case LossReason::broken_record:
+      return "TLS records that do not open with their key";
+    case LossReason::early_data:
+      return "TLS 1.3 early data";
+    case LossReason::gap:
+    case LossReason::cut_frame:
+    case LossReason::began_mid_message:
+    case LossReason::capture_ended:
+    case LossReason::closed_early:
+    case LossReason::reset:
+    case LossReason::forgotten:
+    case LossReason::malformed_framing:
+    case LossReason::not_a_message:
+    case LossReason::head_too_large:
+    case LossReason::body_limit:
+    case LossReason::memory_limit:
+    case LossReason::unanswered:
+    case LossReason::answer_unknown:
+      return {};
+  }
+  return {};
 }
 
 std::vector<std::string> Ledger::open_sums() const {
@@ -59,8 +101,9 @@ std::vector<std::string> Ledger::open_sums() const {
   check(open, "stream bytes", stream.bytes,
         delivered.bytes + duplicate.bytes + after_close.bytes + out_of_window.bytes);
   check(
-      open, "delivered bytes", delivered.bytes,
+      open, "delivered bytes", delivered.bytes + decrypted.bytes,
       http.bytes + tunnel.bytes + tls.bytes + http2.bytes + other_protocols.bytes + skipped.bytes);
+  check(open, "TLS bytes", tls.bytes, tls_opened.bytes + tls_protocol.bytes + tls_unread.bytes);
   check(open, "requests", requests.paired + requests.alone,
         requests.complete.count + requests.partial.count);
   check(open, "answers", responses.paired + responses.alone,
@@ -101,7 +144,11 @@ std::vector<LedgerLine> Ledger::lines() const {
   line("gaps", gaps, "bytes that were sent and not captured");
   line("delivered: HTTP/1", http);
   line("delivered: tunnels", tunnel);
-  line("delivered: TLS", tls, "not read yet");
+  line("delivered: TLS", tls, "as sealed; what was inside is counted again where it belongs");
+  line("TLS: opened", tls_opened);
+  line("TLS: handshakes, alerts", tls_protocol);
+  line("TLS: not opened", tls_unread);
+  line("TLS: inside", decrypted, "bytes of the application");
   line("delivered: HTTP/2", http2, "not read yet");
   line("delivered: other protocols", other_protocols);
   line("delivered: skipped", skipped, "belong to no message");
@@ -118,7 +165,8 @@ std::vector<LedgerLine> Ledger::lines() const {
   for (int i = 0; i < kLossReasonCount; ++i) {
     const Tally& tally = losses[static_cast<std::size_t>(i)];
     if (tally.count == 0) continue;
-    line("lost: " + std::string(to_string(static_cast<LossReason>(i))), tally);
+    const auto reason = static_cast<LossReason>(i);
+    line("lost: " + std::string(to_string(reason)), tally, std::string(note_of(reason)));
   }
   return lines;
 }

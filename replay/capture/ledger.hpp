@@ -3,7 +3,8 @@
 //
 //   frames = segments + fragments + not IP + not TCP + other ports + undecodable + cut headers
 //   stream bytes (segments with data) = delivered + duplicate + after close + out of window
-//   delivered bytes = HTTP + tunnels + not HTTP/1 + skipped
+//   delivered and decrypted bytes = HTTP + tunnels + TLS + HTTP/2 + other protocols + skipped
+//   TLS = opened records + handshakes and alerts + unread
 //   requests, answers = complete + partial, and = paired + alone
 #pragma once
 
@@ -29,15 +30,22 @@ enum class LossReason : std::uint8_t {
   malformed_framing,
   not_a_message,  // bytes where a message should begin and none does
   head_too_large,
-  body_limit,      // the body is longer than what is kept of one message
-  memory_limit,    // too many bytes in unfinished messages at once
-  unanswered,      // more requests without answers than are waited for
-  answer_unknown,  // after a loss it cannot be said which request this answer belongs to
+  body_limit,          // the body is longer than what is kept of one message
+  memory_limit,        // too many bytes in unfinished messages at once
+  unanswered,          // more requests without answers than are waited for
+  answer_unknown,      // after a loss it cannot be said which request this answer belongs to
+  no_key,              // TLS whose secrets are not in the key log
+  handshake_missing,   // TLS whose beginning was not captured
+  unsupported_cipher,  // a TLS version or suite that cannot be read
+  broken_record,       // a TLS record that does not open with the key it should
+  early_data,          // TLS 1.3 data before the server's first words
 };
 
-inline constexpr int kLossReasonCount = static_cast<int>(LossReason::answer_unknown) + 1;
+inline constexpr int kLossReasonCount = static_cast<int>(LossReason::early_data) + 1;
 
 [[nodiscard]] std::string_view to_string(LossReason reason);
+// What it means and, where something can be done about it, what; empty if the name says it.
+[[nodiscard]] std::string_view note_of(LossReason reason);
 
 struct Tally {
   std::uint64_t count = 0;
@@ -88,6 +96,12 @@ struct Ledger {
   Tally http2;
   Tally other_protocols;
   Tally skipped;
+
+  // TLS by what became of it; bytes are of whole records.
+  Tally tls_opened;
+  Tally tls_protocol;
+  Tally tls_unread;
+  Tally decrypted;  // what was inside the opened records
 
   std::uint64_t connections = 0;
   std::uint64_t connections_forgotten = 0;

@@ -1,5 +1,6 @@
 #include "replay/capture/record.hpp"
 
+#include <filesystem>
 #include <utility>
 
 namespace gatedrill::replay::capture {
@@ -8,6 +9,7 @@ namespace {
 // The clock is looked at once for this many packets.
 constexpr std::uint64_t kPacketsPerLook = 4096;
 constexpr Duration kProgressEvery = std::chrono::seconds(1);
+constexpr Duration kKeysEvery = std::chrono::milliseconds(100);
 
 // Hands everything to the writer and keeps the first failure.
 class WriterSink final : public ExchangeSink {
@@ -37,6 +39,45 @@ class WriterSink final : public ExchangeSink {
   RecordingWriter& writer_;
 };
 
+// The key log of a capture: whole before a file's first packet, followed while it is live.
+class Keys {
+ public:
+  Keys(const RecordOptions& options, KeyLog& log)
+      : file_(options.key_log), log_(log), live_(options.live) {}
+
+  Result<void> begin() {
+    if (file_.path().empty()) return {};
+    if (!live_) return file_.read_into(log_, true);
+    log_.expect_more(true);
+    if (!std::filesystem::exists(file_.path())) return {};
+    return file_.read_into(log_, false);
+  }
+
+  void look(TimePoint now) {
+    if (file_.path().empty() || !live_ || now - looked_ < kKeysEvery) return;
+    looked_ = now;
+    if (std::filesystem::exists(file_.path())) read(false);
+  }
+
+  void end() {
+    if (!file_.path().empty() && live_) read(true);
+  }
+
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+ private:
+  void read(bool to_end) {
+    const auto done = file_.read_into(log_, to_end);
+    if (!done) problem_ = done.error().message;
+  }
+
+  KeyLogFile file_;
+  KeyLog& log_;
+  bool live_;
+  TimePoint looked_{};
+  std::string problem_;
+};
+
 }  // namespace
 
 Result<RecordReport> record(PacketSource& source,
@@ -49,6 +90,8 @@ Result<RecordReport> record(PacketSource& source,
   CaptureOptions capture_options = options.capture;
   capture_options.link_type = source.link_type();
   Capture capture(std::move(capture_options), sink);
+  Keys keys(options, capture.key_log());
+  if (auto read = keys.begin(); !read) return read.error();
   const TimePoint begun = clock.now();
   TimePoint told = begun;
   std::optional<UnixTime> first;
@@ -69,18 +112,20 @@ Result<RecordReport> record(PacketSource& source,
       if (++looks % kPacketsPerLook != 0 && !options.live) continue;
     }
     const TimePoint now = clock.now();
+    keys.look(now);
     if (options.live && options.duration && now - begun >= *options.duration) break;
     if (now - told < kProgressEvery) continue;
     told = now;
     progress({capture.ledger().frames.count, sink.exchanges, source.drops().kernel});
   }
+  keys.end();
   capture.finish();
   if (sink.failure) return *sink.failure;
   Ledger& ledger = capture.ledger();
   ledger.kernel_drops = source.drops().kernel;
   ledger.interface_drops = source.drops().interface;
   if (source.cut_bytes() > 0) ledger.file_end.add(source.cut_bytes());
-  RecordReport report{ledger, sink.exchanges, source.damage()};
+  RecordReport report{ledger, sink.exchanges, keys.problem(), source.damage()};
   if (ledger.frames.count == 0) return report;
   if (auto finished = writer.finish(ledger.lines()); !finished) return finished.error();
   return report;

@@ -21,6 +21,8 @@ struct RecordOptions {
   std::optional<Duration> duration{};        // of the packets in a file, of real time live
   std::optional<std::uint64_t> exchanges{};  // ends soon after so many
   bool live = false;
+  // Of TLS (tls_key_log.hpp); none if empty. Live, it is followed, and may begin to exist later.
+  std::string key_log{};
 };
 
 struct RecordProgress {
@@ -32,6 +34,7 @@ struct RecordProgress {
 struct RecordReport {
   Ledger ledger;
   std::uint64_t exchanges = 0;
+  std::string key_log_problem;  // why secrets may be missing that the log should have
   std::string damage;  // why the file could not be read to its end, if not because it breaks off
 };
 

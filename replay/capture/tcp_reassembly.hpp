@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <list>
 #include <memory>
 #include <optional>
@@ -48,6 +49,9 @@ struct ConnectionEnd {
   std::uint64_t gap_bytes = 0;
   bool had_data = false;
 };
+
+// Of a gap whose length cannot be told, as inside a TLS connection.
+inline constexpr std::uint64_t kUnknownBytes = std::numeric_limits<std::uint64_t>::max();
 
 // Reads one connection. The views live as long as the call.
 class StreamReader {

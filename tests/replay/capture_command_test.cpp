@@ -19,6 +19,7 @@
 #include "tests/support/pcap_builder.hpp"
 #include "tests/support/raw_socket.hpp"
 #include "tests/support/scripted_peer.hpp"
+#include "tests/support/tls_talk.hpp"
 
 namespace gatedrill::replay {
 namespace {
@@ -169,13 +170,39 @@ TEST_F(CaptureCommandTest, EveryLengthOfATruncatedFileIsHandled) {
   }
 }
 
+TEST_F(CaptureCommandTest, TlsIsReadWithAKeyLogAndNamedWithout) {
+  tests::Conversation talk({.server_port = 443});
+  talk.handshake();
+  tests::TlsTalk tls(talk);
+  tls.client("GET /sealed HTTP/1.1\r\nHost: shop\r\n\r\n");
+  tls.server("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+  write("tls.pcap", tests::pcap_file(talk.frames()));
+  write("keys.txt", "# secrets\n" + tls.key_log());
+  const std::vector<std::string> command = {"capture", "-r", path("tls.pcap"), "-o", path("t.db")};
+  EXPECT_EQ(run(command), 4);
+  EXPECT_THAT(out, HasSubstr("no key for this connection in the key log"));
+  const auto with_keys = [&](const std::string& file) {
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(), {"--keylog", path(file)});
+    return run(arguments);
+  };
+  EXPECT_EQ(with_keys("keys.txt"), 0) << err;
+  EXPECT_EQ(run({"traffic", "show", path("t.db"), "1"}), 0) << err;
+  EXPECT_THAT(out, HasSubstr("GET /sealed"));
+  EXPECT_THAT(out, HasSubstr("hello"));
+  EXPECT_EQ(with_keys("none.txt"), 3);
+  EXPECT_THAT(err, HasSubstr("none.txt: No such file or directory"));
+  EXPECT_EQ(with_keys("tls.pcap"), 2);
+  EXPECT_THAT(err, HasSubstr("tls.pcap:1: is no line of a TLS key log"));
+}
+
 TEST_F(CaptureCommandTest, AFileWithoutHttpIsNoEvidence) {
   tests::Conversation talk;
   talk.handshake();
   talk.client("EHLO me\r\n");
   write("mail.pcap", tests::pcap_file(talk.frames()));
   EXPECT_EQ(capture("mail.pcap"), 4);
-  EXPECT_THAT(err, HasSubstr("no HTTP/1 message"));
+  EXPECT_THAT(err, HasSubstr("no HTTP message"));
   write("none.pcap", tests::pcap_file({}));
   fs::remove(path("t.db"));
   EXPECT_EQ(capture("none.pcap"), 4);

@@ -1,0 +1,76 @@
+// The secrets of TLS connections, as clients and servers write them where SSLKEYLOGFILE says:
+//
+//   CLIENT_RANDOM <32 bytes of the ClientHello> <master secret>             TLS 1.2
+//   CLIENT_TRAFFIC_SECRET_0 <32 bytes of the ClientHello> <traffic secret>  TLS 1.3, and others
+//
+// all in hex, a line each, `#` begins a comment. Secrets may be added while a capture runs: the
+// peers write them during the handshake, which the packets may overtake.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "gateway/core/result.hpp"
+
+namespace gatedrill::replay::capture {
+
+// What one connection may have in the log; empty where it has not.
+struct TlsSecrets {
+  std::string master;            // TLS 1.2
+  std::string client_handshake;  // TLS 1.3
+  std::string server_handshake;
+  std::string client_traffic;
+  std::string server_traffic;
+};
+
+class KeyLog {
+ public:
+  struct Added {
+    std::size_t bad_lines = 0;
+    std::size_t first_bad_line = 0;  // counted from 1 in this text
+  };
+
+  // Whole lines of a log; the last may lack its line end. Labels that are of no use here are left
+  // out.
+  Added add(std::string_view text);
+
+  // Nothing if the log does not have this ClientHello's random. Lives until the next `add`.
+  [[nodiscard]] const TlsSecrets* find(std::string_view client_random) const;
+
+  [[nodiscard]] std::size_t connections() const { return secrets_.size(); }
+
+  // Grows whenever secrets come: who missed one looks again.
+  [[nodiscard]] std::uint64_t version() const { return version_; }
+
+  // Whether waiting for a secret makes sense.
+  [[nodiscard]] bool may_grow() const { return may_grow_; }
+
+  void expect_more(bool may_grow) { may_grow_ = may_grow; }
+
+ private:
+  std::unordered_map<std::string, TlsSecrets> secrets_;
+  std::uint64_t version_ = 0;
+  bool may_grow_ = false;
+};
+
+// Reads a key log's file and follows it while somebody writes it.
+class KeyLogFile {
+ public:
+  explicit KeyLogFile(std::string path) : path_(std::move(path)) {}
+
+  // What is new since the last call, up to the last whole line; with `to_end`, all of it. Fails
+  // (outside) if the file is missing or unreadable, (usage) at a line that is none of a key log.
+  Result<void> read_into(KeyLog& log, bool to_end);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::uint64_t offset_ = 0;
+  std::size_t lines_ = 0;
+};
+
+}  // namespace gatedrill::replay::capture
