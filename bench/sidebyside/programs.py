@@ -42,7 +42,8 @@ ORIGIN = NGINX_TOP + """
 """
 
 NGINX = NGINX_TOP + """
-  access_log {dir}/{name}-access.log combined{nginx_buffer};
+  log_format same escape=json '{nginx_same}';
+  access_log {dir}/{name}-access.log {nginx_format}{nginx_buffer};
   upstream origin {{
     server 127.0.0.1:{origin};
     keepalive 256;
@@ -68,7 +69,7 @@ global
 defaults
   mode http
   log global
-  option httplog
+{haproxy_format}
   timeout connect 5s
   timeout client 600s
   timeout server 600s
@@ -77,6 +78,20 @@ listen bench
   bind 127.0.0.1:{port} backlog 1024
   server origin 127.0.0.1:{origin} maxconn {clients}
 """
+# The facts of a line of gatedrill's access log, as far as each can tell them.
+NGINX_SAME = (
+    '{"time":"$time_iso8601","msec":$msec,"gateway":"$hostname","request_id":"$request_id","client":"$remote_addr",'
+    '"method":"$request_method","host":"$host","target":"$request_uri","upstream":"$proxy_host","status":$status,'
+    '"completion":"$request_completion","limiter":"$limit_req_status","body_in":"$content_length","bytes_in":$request_length,'
+    '"body_out":$body_bytes_sent,"latency":$request_time,"connection_id":$connection,"connection_ordinal":$connection_requests,'
+    '"attempts":{"endpoint":"$upstream_addr","status":"$upstream_status","connect":"$upstream_connect_time",'
+    '"wait":"$upstream_header_time","receive":"$upstream_response_time","body":"$upstream_response_length"}}')
+HAPROXY_SAME = (
+    '{"time":"%T","msec":"%Ts.%ms","gateway":"%H","request_id":"%ID","client":"%ci","method":"%HM","target":"%HU","route":"%f",'
+    '"upstream":"%b","status":%ST,"haproxy_state":"%tsc","body_in":%U,"body_out":%B,"latency_ms":%Ta,"connection_ordinal":%rt,'
+    '"attempts":{"endpoint":"%si:%sp","server":"%s","retries":"%rc","queue_ms":%Tw,"connect_ms":%Tc,"wait_ms":%Tr,"receive_ms":%Td}}')
+HAPROXY_SAME_LINES = f"""  unique-id-format %{{+X}}o\\ %ci:%cp_%Ts_%rt:%pid
+  log-format '{HAPROXY_SAME}'"""
 HAPROXY_RING = """
 ring written
   format rfc3164
@@ -117,6 +132,8 @@ class Programs:
         self.words = {
             "dir": work, "small": SMALL, "files": 3 * CLIENTS_MAX, "clients": CLIENTS_MAX, "threads": 1,
             "user": "user root;\n" if os.geteuid() == 0 else "",
+            "nginx_same": NGINX_SAME, "nginx_format": "same" if options.lines == "same" else "combined",
+            "haproxy_format": HAPROXY_SAME_LINES if options.lines == "same" else "  option httplog",
             "nginx_buffer": " buffer=64k flush=1s" if options.log == "batched" else "",
             "haproxy_log": "ring@written" if options.log == "batched" else "stdout format raw",
             "haproxy_ring": HAPROXY_RING if options.log == "batched" else ""}

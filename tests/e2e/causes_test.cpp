@@ -202,6 +202,12 @@ TEST(Causes, ConnectRefused) {
   expect_all(gateway, ask(gateway.port(), kGet), {Cause::connect_refused, 502, 1, "connect"});
 }
 
+TEST(Causes, DnsFailure) {
+  // RFC 6761: never a name of anything.
+  RecordedGateway gateway(config_of("no-such-host.invalid:80", "breaker: off", kNoRetry));
+  expect_all(gateway, ask(gateway.port(), kGet), {Cause::dns_failure, 502, 1, "connect"});
+}
+
 TEST(Causes, ConnectTimeout) {
   LoopbackListener full(0);
   PeerSocket first = connect_to(full.port());
@@ -496,6 +502,26 @@ TEST(Causes, NoRoute) {
                           "']}}\nroutes: [{match: {path_prefix: /shop}, upstream: shop}]\n");
   expect_all(gateway, ask(gateway.port(), get("/bank", kCloseField)),
              {Cause::no_route, 404, 0, ""});
+}
+
+TEST(Causes, Forbidden) {
+  RecordedGateway gateway(
+      config_of(local(unused_port()), "breaker: off", "connect: {allow: ['git.example:443']}"));
+  expect_all(gateway,
+             ask(gateway.port(), "CONNECT bank.example:443 HTTP/1.1\r\nHost: bank.example\r\n\r\n"),
+             {Cause::forbidden, 403, 0, "", false, "connect_target"});
+}
+
+TEST(Causes, Overloaded) {
+  SilentOrigin origin;
+  RecordedGateway gateway(
+      config_of(local(origin.port()), "breaker: off", "client: {max_connections_per_ip: 1}"));
+  PeerSocket first = connect_to(gateway.port());
+  first.send(kGet);
+  origin.wait_until_asked();
+  const std::string answer = ask(gateway.port(), kGet);
+  first.close();
+  expect_all(gateway, answer, {Cause::overloaded, 503, 0, "", false, "connections_per_ip"});
 }
 
 TEST(Causes, RateLimited) {
