@@ -80,7 +80,7 @@ int judge(const CaptureArguments& arguments, const capture::RecordReport& report
   const auto say = [](const std::string& text) {
     std::cerr << "gatedrill capture: " << text << "\n";
   };
-  if (!report.damage.empty()) say(source + ": read up to where it is damaged: " + report.damage);
+  if (!report.damage.empty()) say(source + ": read up to where it is damaged, " + report.damage);
   if (ledger.file_end.bytes > 0 && report.damage.empty()) {
     say(source + ": breaks off; its last " + std::to_string(ledger.file_end.bytes) +
         " bytes are no whole packet");
@@ -125,8 +125,8 @@ std::string live_filter(const CaptureArguments& arguments) {
 int run_capture(const CaptureArguments& arguments) {
   const bool live = !arguments.interface.empty();
   auto source =
-      live ? capture::PacketSource::open_interface(arguments.interface, live_filter(arguments))
-           : capture::PacketSource::open_file(arguments.file, arguments.filter);
+      live ? capture::open_interface(arguments.interface, live_filter(arguments))
+           : capture::open_file(arguments.file, arguments.filter);
   if (!source) return fail("capture", source.error());
   auto writer = RecordingWriter::create(arguments.output, {.keep_secrets = arguments.keep_secrets});
   if (!writer) return fail("capture", writer.error());
@@ -147,7 +147,7 @@ int run_capture(const CaptureArguments& arguments) {
   std::optional<Result<capture::RecordReport>> report;
   {
     ProgressLine line;
-    report = capture::record(*source, std::move(*writer), options, clock, stop_requested,
+    report = capture::record(**source, std::move(*writer), options, clock, stop_requested,
                              [&](const capture::RecordProgress& progress) { line.show(progress); });
   }
   if (!*report) return fail("capture", report->error());

@@ -31,11 +31,19 @@ bool Capture::wanted(const TcpSegment& segment) const {
   });
 }
 
-void Capture::add(std::string_view frame, std::size_t wire_bytes, UnixTime at) {
-  const std::size_t wire = std::max(wire_bytes, frame.size());
+void Capture::add(const Packet& packet) {
+  const std::size_t wire = std::max(packet.wire_bytes, packet.bytes.size());
   ledger_.frames.add(wire);
-  if (wire > frame.size()) ledger_.cut_frames.add(wire - frame.size());
-  add_decoded(decode_frame(options_.link_type, frame, wire), wire, at);
+  if (wire > packet.bytes.size()) ledger_.cut_frames.add(wire - packet.bytes.size());
+  if (packet.at < latest_) ++ledger_.stamped_earlier;
+  latest_ = packet.at;
+  const DecodedPacket decoded = decode_frame(packet.link_type, packet.bytes, wire);
+  if (decoded.kind == PacketKind::unknown_link) {
+    ledger_.unknown_link.add(wire);
+    ledger_.unknown_link_types.insert(packet.link_type);
+    return;
+  }
+  add_decoded(decoded, wire, packet.at);
 }
 
 void Capture::add_decoded(const DecodedPacket& packet, std::size_t wire_bytes, UnixTime at) {
@@ -48,21 +56,17 @@ void Capture::add_decoded(const DecodedPacket& packet, std::size_t wire_bytes, U
       ledger_.segments.add(wire_bytes);
       reassembly_.add(packet.tcp, at);
       return;
-    case PacketKind::fragment: {
+    case PacketKind::fragment:
       ledger_.fragments.add(wire_bytes);
-      const auto datagram = fragments_.add(packet.fragment);
-      if (!datagram) return;
-      ledger_.datagrams.add(datagram->size());
-      const DecodedPacket whole = decode_datagram(packet.fragment, *datagram);
-      if (whole.kind == PacketKind::tcp && wanted(whole.tcp)) reassembly_.add(whole.tcp, at);
+      add_fragment(packet.fragment, at);
       return;
-    }
     case PacketKind::not_ip:
       ledger_.not_ip.add(wire_bytes);
       return;
     case PacketKind::not_tcp:
       ledger_.not_tcp.add(wire_bytes);
       return;
+    case PacketKind::unknown_link:
     case PacketKind::undecodable:
       ledger_.undecodable.add(wire_bytes);
       return;
@@ -72,9 +76,30 @@ void Capture::add_decoded(const DecodedPacket& packet, std::size_t wire_bytes, U
   }
 }
 
+// What a datagram carries may be a fragment again, in a tunnel.
+void Capture::add_fragment(IpFragment fragment, UnixTime at) {
+  constexpr int kNestingMax = 4;
+  std::optional<std::string> datagram;
+  for (int nesting = 0; nesting < kNestingMax; ++nesting) {
+    auto whole = fragments_.add(fragment, at);
+    if (!whole) return;
+    datagram = std::move(whole);  // the next one's bytes lie in it
+    ledger_.datagrams.add(datagram->size());
+    const DecodedPacket packet = decode_datagram(fragment, *datagram);
+    if (packet.kind == PacketKind::tcp && wanted(packet.tcp)) {
+      reassembly_.add(packet.tcp, at);
+      return;
+    }
+    if (packet.kind != PacketKind::fragment) break;
+    fragment = packet.fragment;
+  }
+  ledger_.datagrams_other.add(datagram->size());
+}
+
 void Capture::finish() {
   reassembly_.finish();
   ledger_.fragments_unfinished = fragments_.unfinished();
+  ledger_.fragment_conflict_bytes = fragments_.conflicting_bytes();
 }
 
 }  // namespace gatedrill::replay::capture

@@ -1,7 +1,7 @@
 // A capture, from packets to a recording:
 //
-//   PacketSource ─► decode_frame ─► TcpReassembly ─► TlsReader ─► HttpAssembly ─► RecordingWriter
-//                        └─► IpFragments ─┘      KeyLog ─┘    everything counts into ─► Ledger
+//   Packet ─► decode_frame ─► TcpReassembly ─► TlsReader ─► HttpAssembly ─► ExchangeSink
+//                  └─► IpFragments ─┘      KeyLog ─┘    everything counts into ─► Ledger
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 #include "replay/capture/ip_fragments.hpp"
 #include "replay/capture/ledger.hpp"
 #include "replay/capture/packet.hpp"
+#include "replay/capture/packet_source.hpp"
 #include "replay/capture/tcp_reassembly.hpp"
 #include "replay/capture/tls_key_log.hpp"
 
 namespace gatedrill::replay::capture {
 
 struct CaptureOptions {
-  int link_type = 1;
   std::vector<std::uint16_t> ports{};  // of either end; none: all
   ReassemblyLimits reassembly{};
   HttpLimits http{};
@@ -33,7 +33,8 @@ class Capture {
   // `sink` outlives this object.
   Capture(CaptureOptions options, ExchangeSink& sink);
 
-  void add(std::string_view frame, std::size_t wire_bytes, UnixTime at);
+  // The packet's bytes need only live as long as the call.
+  void add(const Packet& packet);
   // Closes what is open. Nothing may be added afterwards.
   void finish();
 
@@ -46,6 +47,7 @@ class Capture {
 
  private:
   void add_decoded(const DecodedPacket& packet, std::size_t wire_bytes, UnixTime at);
+  void add_fragment(IpFragment fragment, UnixTime at);
   [[nodiscard]] bool wanted(const TcpSegment& segment) const;
 
   CaptureOptions options_;
@@ -54,6 +56,7 @@ class Capture {
   KeyLog keys_;
   IpFragments fragments_;
   TcpReassembly reassembly_;
+  UnixTime latest_{};
 };
 
 }  // namespace gatedrill::replay::capture

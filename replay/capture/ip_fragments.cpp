@@ -14,7 +14,7 @@ bool same_datagram(const IpFragment& a, const IpFragment& b) {
 
 }  // namespace
 
-std::optional<std::string> IpFragments::add(const IpFragment& fragment) {
+std::optional<std::string> IpFragments::add(const IpFragment& fragment, UnixTime at) {
   const std::size_t end = fragment.offset + fragment.payload.size();
   // Only the last fragment may end between two units of eight bytes.
   const bool ragged = fragment.more && fragment.payload.size() % kUnit != 0;
@@ -25,6 +25,11 @@ std::optional<std::string> IpFragments::add(const IpFragment& fragment) {
   auto found = std::find_if(datagrams_.begin(), datagrams_.end(), [&](const Datagram& datagram) {
     return same_datagram(datagram.first, fragment);
   });
+  if (found != datagrams_.end() && at.ns - found->begun.ns > limits_.wait.count()) {
+    given_up_ += found->fragments;
+    datagrams_.erase(found);
+    found = datagrams_.end();
+  }
   if (found == datagrams_.end()) {
     if (datagrams_.size() >= limits_.datagrams) {
       given_up_ += datagrams_.front().fragments;
@@ -33,26 +38,36 @@ std::optional<std::string> IpFragments::add(const IpFragment& fragment) {
     found = datagrams_.emplace(datagrams_.end());
     found->first = fragment;
     found->first.payload = {};
+    found->begun = at;
   }
   Datagram& datagram = *found;
   ++datagram.fragments;
   if (!fragment.more) datagram.size = end;
-  if (datagram.bytes.size() < end) {
-    datagram.bytes.resize(end);
-    datagram.filled.resize((end + kUnit - 1) / kUnit, 0);
-  }
-  for (std::size_t at = fragment.offset; at < end; at += kUnit) {
-    char& filled = datagram.filled[at / kUnit];
-    if (filled != 0) continue;
-    filled = 1;
-    fragment.payload.substr(at - fragment.offset, kUnit).copy(datagram.bytes.data() + at, kUnit);
-  }
+  fill(datagram, fragment);
   const bool whole = datagram.size && datagram.bytes.size() == *datagram.size &&
                      datagram.filled.find('\0') == std::string::npos;
   if (!whole) return std::nullopt;
   std::string bytes = std::move(datagram.bytes);
   datagrams_.erase(found);
   return bytes;
+}
+
+void IpFragments::fill(Datagram& datagram, const IpFragment& fragment) {
+  const std::size_t end = fragment.offset + fragment.payload.size();
+  if (datagram.bytes.size() < end) {
+    datagram.bytes.resize(end);
+    datagram.filled.resize((end + kUnit - 1) / kUnit, 0);
+  }
+  for (std::size_t at = fragment.offset; at < end; at += kUnit) {
+    const std::string_view unit = fragment.payload.substr(at - fragment.offset, kUnit);
+    char& filled = datagram.filled[at / kUnit];
+    if (filled == 0) {
+      filled = 1;
+      unit.copy(datagram.bytes.data() + at, kUnit);
+    } else if (std::string_view(datagram.bytes).substr(at, unit.size()) != unit) {
+      conflicting_bytes_ += unit.size();
+    }
+  }
 }
 
 std::uint64_t IpFragments::unfinished() const {

@@ -1,5 +1,7 @@
 #include "replay/capture/ledger.hpp"
 
+#include "replay/capture/packet_source.hpp"
+
 namespace gatedrill::replay::capture {
 namespace {
 
@@ -10,6 +12,13 @@ void check(std::vector<std::string>& open,
   if (whole == parts) return;
   open.push_back(std::string(what) + ": " + std::to_string(whole) + " in, " +
                  std::to_string(parts) + " accounted for");
+}
+
+std::string names_of(const std::set<int>& link_types) {
+  std::string names;
+  for (const int type : link_types)
+    names += (names.empty() ? "" : ", ") + link_type_name(type);
+  return names;
 }
 
 }  // namespace
@@ -94,10 +103,10 @@ std::vector<std::string> Ledger::open_sums() const {
   std::vector<std::string> open;
   check(open, "frames", frames.count,
         segments.count + fragments.count + not_ip.count + not_tcp.count + other_ports.count +
-            undecodable.count + cut_headers.count);
+            unknown_link.count + undecodable.count + cut_headers.count);
   check(open, "bytes on the wire", frames.bytes,
         segments.bytes + fragments.bytes + not_ip.bytes + not_tcp.bytes + other_ports.bytes +
-            undecodable.bytes + cut_headers.bytes);
+            unknown_link.bytes + undecodable.bytes + cut_headers.bytes);
   check(open, "stream bytes", stream.bytes,
         delivered.bytes + duplicate.bytes + after_close.bytes + out_of_window.bytes);
   check(
@@ -126,11 +135,17 @@ std::vector<LedgerLine> Ledger::lines() const {
   line("packets: not IP", not_ip);
   line("packets: not TCP", not_tcp);
   line("packets: other ports", other_ports);
+  line("packets: unknown link type", unknown_link, names_of(unknown_link_types));
   line("packets: undecodable", undecodable);
   line("packets: cut inside their headers", cut_headers);
   line("packets cut short", cut_frames, "bytes that the capture did not keep");
+  count("packets stamped earlier than the one before", stamped_earlier);
   line("datagrams put together", datagrams);
+  line("datagrams: not TCP, or other ports", datagrams_other);
   count("fragments never completed", fragments_unfinished);
+  if (fragment_conflict_bytes > 0) {
+    line("fragments sent again, different", {0, fragment_conflict_bytes}, "the first was taken");
+  }
   count("kernel drops", kernel_drops, "packets that the capture was too slow for");
   count("interface drops", interface_drops);
   line("file end cut", file_end, "bytes that are no whole packet");

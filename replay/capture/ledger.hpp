@@ -1,7 +1,8 @@
 // The account of a capture: everything that came in and what became of it. Each counter belongs to
 // one of the sums in `open_sums`, so nothing can be lost without a line that says so.
 //
-//   frames = segments + fragments + not IP + not TCP + other ports + undecodable + cut headers
+//   frames = segments + fragments + not IP + not TCP + other ports + unknown link types
+//          + undecodable + cut headers
 //   stream bytes (segments with data) = delivered + duplicate + after close + out of window
 //   delivered and decrypted bytes = HTTP + tunnels + TLS + HTTP/2 + other protocols + skipped
 //   TLS = opened records + handshakes and alerts + unread
@@ -10,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,11 +74,16 @@ struct Ledger {
   Tally not_ip;
   Tally not_tcp;
   Tally other_ports;
+  Tally unknown_link;
+  std::set<int> unknown_link_types{};
   Tally undecodable;
   Tally cut_headers;
-  Tally cut_frames;  // of the above, those of which only a part was captured; bytes missing
-  Tally datagrams;   // put together from fragments
+  Tally cut_frames;       // of the above, those of which only a part was captured; bytes missing
+  Tally datagrams;        // put together from fragments
+  Tally datagrams_other;  // of these, those that are no segment of a wanted port
   std::uint64_t fragments_unfinished = 0;
+  std::uint64_t fragment_conflict_bytes = 0;
+  std::uint64_t stamped_earlier = 0;  // frames with an earlier time than the frame before them
   std::uint64_t kernel_drops = 0;
   std::uint64_t interface_drops = 0;
   Tally file_end;  // bytes at the end of the file that are no whole packet

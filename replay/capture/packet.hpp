@@ -1,8 +1,9 @@
 // From the bytes of one captured frame to the TCP segment in it. Pure: no state, nothing copied;
 // the views live as long as the frame.
 //
-//   frame ─► link (Ethernet, VLAN, SLL, ...) ─► IPv4 or IPv6 ─► TCP
-//                      ▲                            └─► UDP: VXLAN, Geneve ─► an inner frame
+//   frame ─► link (Ethernet, VLAN, MPLS, PPPoE, SLL, ...) ─► IPv4 or IPv6 ─► TCP
+//                      ▲                                         └─► VXLAN, Geneve, GRE, ERSPAN,
+//                      └────────────────── an inner frame ◄───────── IP in IP
 //
 // Checksums are not looked at: a capture on the sending host sees them before the card fills
 // them in.
@@ -31,7 +32,7 @@ struct Endpoint {
 struct TcpSegment {
   Endpoint source;
   Endpoint destination;
-  std::uint32_t network = 0;  // which VLAN or virtual network; 0 if none
+  std::uint64_t network = 0;  // which VLAN, virtual network or tunnel; 0 if none
   std::uint32_t seq = 0;
   std::uint32_t ack = 0;
   bool has_ack = false;
@@ -47,7 +48,7 @@ struct TcpSegment {
 struct IpFragment {
   std::array<std::uint8_t, 16> source{};
   std::array<std::uint8_t, 16> destination{};
-  std::uint32_t network = 0;
+  std::uint64_t network = 0;
   std::uint32_t id = 0;
   std::uint8_t protocol = 0;
   std::uint32_t offset = 0;
@@ -59,10 +60,11 @@ struct IpFragment {
 enum class PacketKind {
   tcp,
   fragment,
-  not_ip,       // ARP, LLDP, ...
-  not_tcp,      // UDP, ICMP, ...
-  undecodable,  // its headers contradict themselves
-  cut_header,   // the frame was cut inside its headers
+  not_ip,        // ARP, LLDP, ...
+  not_tcp,       // UDP, ICMP, ...
+  unknown_link,  // of a link type that cannot be read
+  undecodable,   // its headers contradict themselves
+  cut_header,    // the frame was cut inside its headers
 };
 
 struct DecodedPacket {

@@ -1,9 +1,12 @@
-// Packets from a capture file (pcap, pcapng) or a live interface, through libpcap.
+// Where packets come from: a capture file, a pipe or a live interface.
+//
+//   open_file ──► PcapFile | PcapngFile ──► (FilteredSource) ──┐
+//                   over a ByteWindow                          ├─► Packet, one at a time
+//   open_interface ──► LiveSource, which is libpcap ───────────┘
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,14 +19,26 @@ struct Packet {
   UnixTime at;
   std::string_view bytes;      // what was captured; lives until the next call
   std::size_t wire_bytes = 0;  // what was sent
+  int link_type = 0;           // see packet.hpp; kNoLinkType if the file does not say
+};
+
+inline constexpr int kNoLinkType = -1;
+
+// "147 (Reserved for private use)".
+[[nodiscard]] std::string link_type_name(int link_type);
+
+// How far a file could be read.
+struct FileEnd {
+  std::uint64_t cut_bytes = 0;  // behind the last whole packet
+  std::string damage{};         // what is wrong there; empty if the file just breaks off
 };
 
 // Not thread-safe.
 class PacketSource {
  public:
-  enum class Next {
+  enum class Next : std::uint8_t {
     packet,
-    quiet,  // live: nothing came for a moment
+    quiet,  // no packet for a moment, 100 ms at most
     end,
   };
 
@@ -32,32 +47,35 @@ class PacketSource {
     std::uint64_t interface = 0;
   };
 
-  // `filter` is a pcap-filter(7) expression, empty for everything. "-" reads standard input.
-  // Fails (outside) if the file is missing or unreadable, (usage) if it is no capture or the
-  // filter is wrong, (evidence) if it is empty or cut before its first packet.
-  static Result<PacketSource> open_file(const std::string& path, const std::string& filter);
-  // Fails (outside) without the permission to capture, (usage) for an unknown interface.
-  static Result<PacketSource> open_interface(const std::string& name, const std::string& filter);
+  PacketSource() = default;
+  PacketSource(const PacketSource&) = delete;
+  PacketSource& operator=(const PacketSource&) = delete;
+  virtual ~PacketSource() = default;
 
-  PacketSource(PacketSource&&) noexcept;
-  PacketSource& operator=(PacketSource&&) noexcept;
-  ~PacketSource();
+  // A file that breaks off or is damaged ends there.
+  virtual Result<Next> next(Packet& packet) = 0;
 
-  // Live, returns after at most 100 ms. A file that breaks off inside a packet ends there.
-  Result<Next> next(Packet& packet);
+  // What was sent and is not among the packets, as far as whoever captured them knew.
+  [[nodiscard]] virtual Drops drops() const { return {}; }
 
-  [[nodiscard]] int link_type() const;
-  // Of a live interface.
-  [[nodiscard]] Drops drops() const;
-  // The bytes behind the last whole packet of a file that breaks off.
-  [[nodiscard]] std::uint64_t cut_bytes() const;
-  // Why reading ended before the end of the file, if that is not because it breaks off.
-  [[nodiscard]] const std::string& damage() const;
+  [[nodiscard]] virtual FileEnd file_end() const { return {}; }
 
- private:
-  struct State;
-  explicit PacketSource(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  // The TLS key log lines that the file brought, after Next::quiet. They come before the packets
+  // that they are for.
+  virtual std::string take_key_log() { return {}; }
 };
+
+// pcap or pcapng, as it is or packed by gzip. `filter` is a pcap-filter(7) expression, empty for
+// everything. "-" reads standard input. Fails (outside) if the file is missing or unreadable,
+// (usage) if it is no capture or the filter is wrong, (evidence) if it is empty or ends inside its
+// header.
+[[nodiscard]] Result<std::unique_ptr<PacketSource>> open_file(const std::string& path,
+                                                              const std::string& filter);
+// The same for a file in memory, not packed, that outlives the source.
+[[nodiscard]] Result<std::unique_ptr<PacketSource>> open_bytes(std::string_view bytes,
+                                                               const std::string& filter);
+// Fails (outside) without the permission to capture, (usage) for an unknown interface.
+[[nodiscard]] Result<std::unique_ptr<PacketSource>> open_interface(const std::string& name,
+                                                                   const std::string& filter);
 
 }  // namespace gatedrill::replay::capture

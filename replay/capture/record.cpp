@@ -87,9 +87,7 @@ Result<RecordReport> record(PacketSource& source,
                             const std::atomic<bool>& stop,
                             const std::function<void(const RecordProgress&)>& progress) {
   WriterSink sink(writer);
-  CaptureOptions capture_options = options.capture;
-  capture_options.link_type = source.link_type();
-  Capture capture(std::move(capture_options), sink);
+  Capture capture(options.capture, sink);
   Keys keys(options, capture.key_log());
   if (auto read = keys.begin(); !read) return read.error();
   const TimePoint begun = clock.now();
@@ -107,9 +105,11 @@ Result<RecordReport> record(PacketSource& source,
           packet.at.ns - first->ns > options.duration->count()) {
         break;
       }
-      capture.add(packet.bytes, packet.wire_bytes, packet.at);
+      capture.add(packet);
       if (options.exchanges && sink.exchanges >= *options.exchanges) break;
       if (++looks % kPacketsPerLook != 0 && !options.live) continue;
+    } else if (const std::string secrets = source.take_key_log(); !secrets.empty()) {
+      capture.key_log().add(secrets);
     }
     const TimePoint now = clock.now();
     keys.look(now);
@@ -124,8 +124,9 @@ Result<RecordReport> record(PacketSource& source,
   Ledger& ledger = capture.ledger();
   ledger.kernel_drops = source.drops().kernel;
   ledger.interface_drops = source.drops().interface;
-  if (source.cut_bytes() > 0) ledger.file_end.add(source.cut_bytes());
-  RecordReport report{ledger, sink.exchanges, keys.problem(), source.damage()};
+  const FileEnd file_end = source.file_end();
+  if (file_end.cut_bytes > 0) ledger.file_end.add(file_end.cut_bytes);
+  RecordReport report{ledger, sink.exchanges, keys.problem(), file_end.damage};
   if (ledger.frames.count == 0) return report;
   if (auto finished = writer.finish(ledger.lines()); !finished) return finished.error();
   return report;

@@ -4,9 +4,7 @@ namespace gatedrill::replay::capture {
 
 void describe(const TcpFacts& facts, Side client, RecordedConnection& connection) {
   if (facts.syns > 0 || facts.answered) {
-    connection.connect = facts.answered  ? "established"
-                         : facts.refused ? "refused"
-                                         : "unanswered";
+    connection.connect = facts.answered ? "established" : facts.refused ? "refused" : "unanswered";
   }
   connection.syns = facts.syns;
   connection.answered = facts.answered;

@@ -1,5 +1,5 @@
-// What TCP has shown of one connection, apart from its bytes: who opened, acknowledged, repeated and
-// closed what, and when. `traffic explain` tells from it who broke a connection.
+// What TCP has shown of one connection, apart from its bytes: who opened, acknowledged, repeated
+// and closed what, and when. `traffic explain` tells from it who broke a connection.
 //
 // TcpReassembly keeps it up to date; a StreamReader may look at it during its calls, and then also
 // sees which bytes of the stream are being delivered to it.

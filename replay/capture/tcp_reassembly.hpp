@@ -104,7 +104,7 @@ class TcpReassembly {
   struct Key {
     Endpoint low;
     Endpoint high;
-    std::uint32_t network = 0;
+    std::uint64_t network = 0;
     bool operator==(const Key&) const = default;
   };
 

@@ -63,16 +63,15 @@ Result<std::vector<replay::RecordedExchange>> read_capture(const std::string& pa
   auto folder = TemporaryFolder::make();
   if (!folder) return folder.error();
   const std::string recorded = folder->path() + "/traffic.db";
-  auto source = replay::capture::PacketSource::open_file(path, {});
+  auto source = replay::capture::open_file(path, {});
   if (!source) return source.error();
   auto writer = replay::RecordingWriter::create(recorded, {});
   if (!writer) return writer.error();
   replay::capture::RecordOptions options;
-  options.capture.link_type = source->link_type();
   const SteadyClock clock;
   const std::atomic<bool> stop{false};
   const auto report =
-      replay::capture::record(*source, std::move(*writer), options, clock, stop, {});
+      replay::capture::record(**source, std::move(*writer), options, clock, stop, {});
   if (!report) return report.error();
   if (report->exchanges == 0) {
     return evidence_error(path + ": there is no HTTP/1 request in this capture that could be " +

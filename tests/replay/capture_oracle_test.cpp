@@ -20,8 +20,10 @@
 #include "gateway/core/random.hpp"
 #include "replay/capture/capture.hpp"
 #include "replay/capture/packet_source.hpp"
+#include "replay/capture/record.hpp"
 #include "replay/content_coding.hpp"
 #include "replay/digest.hpp"
+#include "tests/support/pcapng_builder.hpp"
 
 namespace gatedrill::replay::capture {
 namespace {
@@ -70,27 +72,30 @@ class Collector final : public ExchangeSink {
   Digest sha1_ = Digest::sha1();
 };
 
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 struct Found {
   Collector messages;
   Ledger ledger;
 };
 
 void read_capture(const fs::path& path, Found& found) {
-  auto source = PacketSource::open_file(path, "");
+  auto source = open_file(path, "");
   ASSERT_TRUE(source) << source.error().message;
-  CaptureOptions options;
-  options.link_type = source->link_type();
-  Capture capture(options, found.messages);
+  Capture capture({}, found.messages);
   const fs::path key_log = path.string() + ".keylog";
   if (fs::exists(key_log)) {
     ASSERT_TRUE(KeyLogFile(key_log).read_into(capture.key_log(), true));
   }
   Packet packet;
   for (;;) {
-    const auto next = source->next(packet);
+    const auto next = (*source)->next(packet);
     ASSERT_TRUE(next) << next.error().message;
     if (*next == PacketSource::Next::end) break;
-    capture.add(packet.bytes, packet.wire_bytes, packet.at);
+    if (*next == PacketSource::Next::packet) capture.add(packet);
   }
   capture.finish();
   found.ledger = capture.ledger();
@@ -212,6 +217,35 @@ TEST(CaptureOracle, EveryCaptureIsReadAsTheOracleReadsItOrTheTableSaysWhyNot) {
   RecordProperty("captures", static_cast<int>(names.size()));
 }
 
+// A capture with the secrets in it needs no key log beside it.
+TEST(CaptureOracle, APcapngFileBringsItsOwnSecrets) {
+  const fs::path path = kData / "tls12-http-keepalive-with-keylog.pcap";
+  if (!fs::exists(path)) GTEST_SKIP() << "no data folder";
+  tests::PcapngBuilder file;
+  file.section();
+  file.interface(1);
+  file.secrets(0x544c534b, bytes_of(path.string() + ".keylog"));
+  auto source = open_file(path, "");
+  ASSERT_TRUE(source);
+  Packet packet;
+  while (*(*source)->next(packet) == PacketSource::Next::packet) {
+    file.packet(0, static_cast<std::uint64_t>(packet.at.ns / 1000), packet.bytes);
+  }
+  const fs::path folder = fs::path(testing::TempDir()) / "secrets-inside";
+  fs::create_directories(folder);
+  std::ofstream(folder / "tls.pcapng", std::ios::binary) << file.bytes();
+  auto writer = RecordingWriter::create(folder / "traffic.db", {});
+  ASSERT_TRUE(writer);
+  auto with_secrets = open_file(folder / "tls.pcapng", "");
+  ASSERT_TRUE(with_secrets);
+  const SteadyClock clock;
+  const std::atomic<bool> stop{false};
+  const auto report = record(**with_secrets, std::move(*writer), {}, clock, stop, {});
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->exchanges, 16U);
+  fs::remove_all(folder);
+}
+
 // The drills' own traffic, which is always there.
 TEST(CaptureOracle, TheCommittedCaptureIsReadAsItsOracleReadsIt) {
   const fs::path drills = fs::path(GD_SOURCE_DIR) / "scenarios" / "drills";
@@ -220,11 +254,6 @@ TEST(CaptureOracle, TheCommittedCaptureIsReadAsItsOracleReadsIt) {
   EXPECT_THAT(found.ledger.open_sums(), testing::IsEmpty());
   EXPECT_EQ(difference(found, read_oracle(drills / "shop.expected.tsv")), "");
   EXPECT_EQ(found.ledger.frames.count, 1760U);
-}
-
-std::string bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // Damaged captures: no crash, no hang, and the account still closes.
@@ -249,7 +278,7 @@ TEST(CaptureOracle, FlippedBytesNeverBreakTheAccount) {
       }
       const fs::path path = fs::path(testing::TempDir()) / ("flipped-" + name);
       std::ofstream(path, std::ios::binary) << bytes;
-      auto source = PacketSource::open_file(path, "");
+      auto source = open_file(path, "");
       if (source) {
         Found found;
         read_capture(path, found);

@@ -52,6 +52,32 @@ TEST(Packet, EveryLinkTypeLeadsToTheSameSegment) {
   expect_hello(kSll, std::string(14, '\0') + be16(0x0800) + v4);
   expect_hello(kSll2, be16(0x86dd) + std::string(18, '\0') + v6);
   expect_hello(9, std::string("\xff\x03\x00\x21", 4) + v4);
+  expect_hello(50, std::string("\xff\x03\x57", 3) + v6);
+  expect_hello(51, be16(0x1100) + be16(7) + be16(static_cast<unsigned>(v4.size() + 2)) +
+                       be16(0x0021) + v4 + "padding");
+  expect_hello(219, be32(0x00001000) + be32(0x00002100) + v4);
+  // Linux's firewall log, of a host of either byte order; an attribute stands before the packet.
+  const auto size = static_cast<unsigned>(v4.size() + 4);
+  const auto swapped = [](unsigned value) { return be16((value & 0xffU) << 8U | value >> 8U); };
+  const std::string family("\x02\0\0\x05", 4);
+  expect_hello(239, family + swapped(6) + swapped(10) + "12" + std::string(2, '\0') +
+                        swapped(size) + swapped(9) + v4);
+  expect_hello(
+      239, family + be16(6) + be16(10) + "12" + std::string(2, '\0') + be16(size) + be16(9) + v4);
+}
+
+TEST(Packet, AnEthernetFrameWithALengthNamesItsTypeBehindIt) {
+  const std::string v4 = ipv4_packet(kHello);
+  const auto length = static_cast<std::uint16_t>(v4.size() + 8);
+  const std::string snap = be32(0xaaaa0300) + be16(0) + be16(0x0800) + v4;
+  expect_hello(kEthernet, ethernet(snap + "padding", length));
+  const std::string spanning_tree = ethernet(std::string("\x42\x42\x03", 3), 3);
+  EXPECT_EQ(decode_frame(kEthernet, spanning_tree, 0).kind, PacketKind::not_ip);
+}
+
+TEST(Packet, AnUnknownLinkTypeIsNamedAsSuch) {
+  EXPECT_EQ(decode_frame(147, "anything", 8).kind, PacketKind::unknown_link);
+  EXPECT_EQ(decode_frame(-1, "anything", 8).kind, PacketKind::unknown_link);
 }
 
 TEST(Packet, TagsOfNetworksAreReadAndTellThemApart) {
@@ -84,6 +110,91 @@ TEST(Packet, ReadsThroughVxlanGeneveMplsAndIpInIp) {
   expect_hello(kEthernet, ethernet(be32(0x00001000) + be32(0x00002100) + v4, 0x8847));
   expect_hello(kEthernet, ethernet(be16(0x4500) + be16(static_cast<unsigned>(20 + v4.size())) +
                                    be32(0) + be16(0x4004) + be16(0) + be32(1) + be32(2) + v4));
+}
+
+// IPv4 without options that carries `payload` as `protocol`.
+std::string ipv4_of(unsigned protocol, const std::string& payload) {
+  return be16(0x4500) + be16(static_cast<unsigned>(20 + payload.size())) + be32(0) +
+         be16(0x4000U | protocol) + be16(0) + be32(1) + be32(2) + payload;
+}
+
+std::uint64_t network_of(const std::string& ip_packet) {
+  expect_hello(kRaw, ip_packet);
+  return decode_frame(kRaw, ip_packet, ip_packet.size()).tcp.network;
+}
+
+std::string gre(unsigned flags, unsigned type, const std::string& rest) {
+  return ipv4_of(47, be16(flags) + be16(type) + rest);
+}
+
+TEST(Packet, ReadsThroughGreWithWhatItsFlagsName) {
+  const std::string v4 = ipv4_packet(kHello);
+  EXPECT_EQ(network_of(gre(0, 0x0800, v4)), 0U);
+  EXPECT_EQ(network_of(gre(0x8000, 0x0800, be32(1) + v4)), 0U) << "a checksum";
+  const std::uint64_t one = network_of(gre(0xb000, 0x0800, be32(1) + be32(1) + be32(9) + v4));
+  EXPECT_NE(one, 0U);
+  EXPECT_EQ(one, network_of(gre(0x2000, 0x0800, be32(1) + v4))) << "the key alone counts";
+  EXPECT_NE(one, network_of(gre(0x2000, 0x0800, be32(2) + v4)));
+  EXPECT_EQ(one, network_of(gre(0x2000, 0x6558, be32(1) + ethernet(v4)))) << "bridged";
+  network_of(gre(0, 0x86dd, ipv6_packet(kHello)));
+  network_of(gre(0, 0x8847, be32(0x00002100) + v4));
+  // PPTP: its key is another one in each direction, so it tells nothing.
+  EXPECT_EQ(network_of(gre(0x3081, 0x880b, be32(5) + be32(1) + be32(2) + be16(0x0021) + v4)), 0U);
+}
+
+TEST(Packet, ReadsMirroredPortsInEveryVersionOfErspan) {
+  const std::string frame = ethernet(ipv4_packet(kHello));
+  EXPECT_EQ(network_of(gre(0, 0x88be, frame)), 0U) << "the first has no header";
+  const auto second = [&](unsigned session) {
+    return network_of(
+        gre(0x1000, 0x88be, be32(7) + be16(0x1064) + be16(session) + be32(3) + frame));
+  };
+  EXPECT_NE(second(5), second(6));
+  const auto third = [&](unsigned last, const std::string& more) {
+    return network_of(gre(0x1000, 0x22eb,
+                          be32(7) + be16(0x2064) + be16(5) + be32(3) + be32(last) + more + frame));
+  };
+  EXPECT_EQ(third(0, ""), third(1, "platform"));
+}
+
+TEST(Packet, ReadsThroughPseudowires) {
+  const std::string v4 = ipv4_packet(kHello);
+  expect_hello(kEthernet, ethernet(be32(0x00002100) + be32(0) + ethernet(v4), 0x8847));
+  expect_hello(kEthernet, ethernet(be32(0x00002100) + std::string(6, '\x22') + std::string(6, 'b') +
+                                       be16(0x0800) + v4,
+                                   0x8848));
+}
+
+TEST(Packet, EachDirectionHasItsOwnLabelsSoTheyTellNoNetworksApart) {
+  const std::string v4 = ipv4_packet(kHello);
+  const auto network = [&](std::uint32_t label) {
+    const std::string frame = ethernet(be32(label << 12U | 0x140U) + v4, 0x8847);
+    return decode_frame(kEthernet, frame, frame.size()).tcp.network;
+  };
+  EXPECT_EQ(network(100), network(200));
+}
+
+TEST(Packet, ThePppoeSessionTellsSubscribersApart) {
+  const std::string v4 = ipv4_packet(kHello);
+  const auto network = [&](unsigned session) {
+    const std::string frame =
+        ethernet(be16(0x1100) + be16(session) + be16(static_cast<unsigned>(v4.size() + 2)) +
+                     be16(0x0021) + v4,
+                 0x8864);
+    expect_hello(kEthernet, frame);
+    return decode_frame(kEthernet, frame, frame.size()).tcp.network;
+  };
+  EXPECT_NE(network(1), network(2));
+}
+
+TEST(Packet, HeadersInHeadersAreFollowedOnlySoFar) {
+  std::string packet = ipv4_packet(kHello);
+  for (int i = 0; i < 5; ++i)
+    packet = ipv4_of(4, packet);
+  expect_hello(kRaw, packet);
+  for (int i = 0; i < 20; ++i)
+    packet = ipv4_of(4, packet);
+  EXPECT_EQ(decode_frame(kRaw, packet, packet.size()).kind, PacketKind::undecodable);
 }
 
 TEST(Packet, PaddingIsNotPayload) {
@@ -136,8 +247,13 @@ TEST(Packet, WhatIsNotTcpIsNamed) {
 }
 
 TEST(Packet, EveryPrefixOfAFrameIsDecodedWithoutACrash) {
+  const std::string v4 = ipv4_packet(kHello);
   for (const std::string& frame :
-       {ethernet(ipv4_packet(kHello)), ethernet(ipv6_packet(kHello), 0x86dd, {1, 2})}) {
+       {ethernet(v4), ethernet(ipv6_packet(kHello), 0x86dd, {1, 2}),
+        ethernet(gre(0xb000, 0x6558, be32(1) + be32(1) + be32(9) + ethernet(v4))),
+        ethernet(gre(0x1000, 0x22eb,
+                     be32(7) + be32(0x20640005) + be32(3) + be32(1) + "platform" + ethernet(v4))),
+        ethernet(be32(0x00002100) + be32(0) + ethernet(v4), 0x8847)}) {
     for (std::size_t size = 0; size <= frame.size(); ++size) {
       const auto packet = decode_frame(kEthernet, frame.substr(0, size), frame.size());
       EXPECT_LE(packet.tcp.payload.size(), 5U);
@@ -172,7 +288,7 @@ std::string put_together(const std::vector<std::string>& packets) {
   for (const std::string& packet : packets) {
     const auto decoded = decode_frame(kRaw, packet, packet.size());
     EXPECT_EQ(decoded.kind, PacketKind::fragment);
-    const auto datagram = fragments.add(decoded.fragment);
+    const auto datagram = fragments.add(decoded.fragment, {});
     if (datagram) return std::string(decode_datagram(decoded.fragment, *datagram).tcp.payload);
   }
   return "incomplete, " + std::to_string(fragments.unfinished());
@@ -194,6 +310,37 @@ TEST(IpFragments, AMissingOneLeavesItIncompleteAndCounted) {
   EXPECT_EQ(put_together(fragments), "incomplete, 3");
 }
 
+TEST(IpFragments, WhatIsOldIsNotMixedWithADatagramOfTheSameNumber) {
+  const auto old = fragments_of(ipv4_packet({.payload = std::string(100, 'o')}), 64);
+  const auto young = fragments_of(ipv4_packet({.payload = std::string(100, 'y')}), 64);
+  IpFragments fragments;
+  const auto add = [&](const std::string& packet, std::int64_t seconds) {
+    const DecodedPacket decoded = decode_frame(kRaw, packet, packet.size());
+    return fragments.add(decoded.fragment, UnixTime{seconds * 1'000'000'000});
+  };
+  EXPECT_FALSE(add(old[0], 0));
+  EXPECT_FALSE(add(young[0], 100));
+  const auto datagram = add(young[1], 100);
+  ASSERT_TRUE(datagram);
+  EXPECT_EQ(datagram->substr(20), std::string(100, 'y'));
+  EXPECT_EQ(fragments.unfinished(), 1U);
+}
+
+TEST(IpFragments, BytesThatComeAgainAndAreOthersAreCounted) {
+  const auto first = fragments_of(ipv4_packet({.payload = std::string(100, 'o')}), 64);
+  const auto other = fragments_of(ipv4_packet({.payload = std::string(100, 'y')}), 64);
+  IpFragments fragments;
+  const auto add = [&](const std::string& packet) {
+    return fragments.add(decode_frame(kRaw, packet, packet.size()).fragment, {});
+  };
+  EXPECT_FALSE(add(first[0]));
+  EXPECT_FALSE(add(first[0]));
+  EXPECT_EQ(fragments.conflicting_bytes(), 0U);
+  EXPECT_FALSE(add(other[0]));
+  EXPECT_EQ(add(first[1])->substr(20), std::string(100, 'o')) << "the first to arrive wins";
+  EXPECT_GT(fragments.conflicting_bytes(), 32U);
+}
+
 TEST(IpFragments, HoldsABoundedNumberOfDatagrams) {
   IpFragments fragments({.datagrams = 10});
   for (unsigned i = 0; i < 1000; ++i) {
@@ -201,7 +348,7 @@ TEST(IpFragments, HoldsABoundedNumberOfDatagrams) {
     fragment.id = i;
     fragment.more = true;
     fragment.payload = "12345678";
-    EXPECT_FALSE(fragments.add(fragment));
+    EXPECT_FALSE(fragments.add(fragment, {}));
   }
   EXPECT_EQ(fragments.unfinished(), 1000U);
 }

@@ -40,7 +40,7 @@ void read(Captured& into, const Sealed& sealed) {
   Capture capture({}, into);
   capture.key_log().add(sealed.key_log);
   for (const Frame& frame : sealed.frames)
-    capture.add(frame.bytes, frame.wire(), frame.at);
+    capture.add(tests::packet_of(frame));
   capture.finish();
   into.ledger = capture.ledger();
   EXPECT_THAT(into.ledger.open_sums(), IsEmpty());
@@ -217,7 +217,7 @@ TEST(TlsReader, KeysMayComeLongAfterTheHandshake) {
       for (std::size_t i = 0; i < sealed.frames.size(); ++i) {
         const Frame& frame = sealed.frames[i];
         if (i == late) capture.key_log().add(sealed.key_log);
-        capture.add(frame.bytes, frame.wire(), frame.at);
+        capture.add(tests::packet_of(frame));
       }
       if (late == sealed.frames.size()) capture.key_log().add(sealed.key_log);
       capture.finish();
@@ -242,7 +242,7 @@ TEST(TlsReader, WhatWaitsForAKeyIsBounded) {
   Capture capture({}, all);
   capture.key_log().expect_more(true);
   for (const Frame& frame : talk.frames())
-    capture.add(frame.bytes, frame.wire(), frame.at);
+    capture.add(tests::packet_of(frame));
   capture.key_log().add(tls.key_log());
   capture.finish();
   all.ledger = capture.ledger();

@@ -48,12 +48,17 @@ class Captured final : public replay::capture::ExchangeSink {
   replay::capture::Ledger ledger;
 };
 
+// As a source would give it; lives as long as the frame.
+inline replay::capture::Packet packet_of(const Frame& frame) {
+  return {frame.at, frame.bytes, frame.wire(), frame.link_type};
+}
+
 inline void capture_into(Captured& captured,
                          const std::vector<Frame>& frames,
                          const replay::capture::CaptureOptions& options = {}) {
   replay::capture::Capture capture(options, captured);
   for (const Frame& frame : frames)
-    capture.add(frame.bytes, frame.wire(), frame.at);
+    capture.add(packet_of(frame));
   capture.finish();
   captured.ledger = capture.ledger();
 }

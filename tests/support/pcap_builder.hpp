@@ -22,6 +22,7 @@ struct Frame {
   UnixTime at;
   std::string bytes;
   std::size_t wire_bytes = 0;  // 0: all of `bytes`
+  int link_type = 1;
 
   [[nodiscard]] std::size_t wire() const { return wire_bytes == 0 ? bytes.size() : wire_bytes; }
 };

@@ -1,0 +1,43 @@
+// Lets the packets through that a pcap-filter(7) expression takes. It is compiled for each link
+// type, since what it looks at lies elsewhere in each.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "replay/capture/packet_source.hpp"
+
+struct bpf_program;
+
+namespace gatedrill::replay::capture {
+
+class FilteredSource final : public PacketSource {
+ public:
+  FilteredSource(std::unique_ptr<PacketSource> packets, std::string filter);
+  ~FilteredSource() override;
+
+  // Fails (usage) if the filter is wrong, or means nothing for a packet's link type.
+  Result<Next> next(Packet& packet) override;
+
+  [[nodiscard]] Drops drops() const override { return packets_->drops(); }
+
+  [[nodiscard]] FileEnd file_end() const override { return packets_->file_end(); }
+
+  std::string take_key_log() override { return packets_->take_key_log(); }
+
+ private:
+  struct Free {
+    void operator()(bpf_program* program) const;
+  };
+
+  using Program = std::unique_ptr<bpf_program, Free>;
+
+  Result<Program> compile(int link_type) const;
+
+  std::unique_ptr<PacketSource> packets_;
+  std::string filter_;
+  std::map<int, Program> programs_;  // by link type
+};
+
+}  // namespace gatedrill::replay::capture
