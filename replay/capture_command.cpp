@@ -162,7 +162,11 @@ int run_traffic(const std::string& file, int top) {
   auto ledger = recording->ledger();
   if (!ledger) return fail("traffic", ledger.error());
   std::cout << render(*summary) << "\n" << render(*ledger);
-  return 0;
+  if (recording->finished()) return 0;
+  std::cerr << "gatedrill traffic: " << file
+            << ": is unfinished; its writer was ended before it was done, and what it had not "
+               "saved is missing\n";
+  return kNotEvidence;
 }
 
 int run_show(const std::string& file, std::int64_t id) {

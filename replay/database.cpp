@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 namespace gatedrill::replay {
 namespace {
@@ -16,6 +17,8 @@ Error error_of(sqlite3* database) {
   switch (code) {
     case SQLITE_FULL:
       return outside_error(path + ": no space left on the disk; free some or write elsewhere");
+    case SQLITE_BUSY:
+      return outside_error(path + ": is still being written by another process");
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
       return usage_error(path + ": is not a recording, or a damaged one");
@@ -100,14 +103,25 @@ void Database::Close::operator()(sqlite3* database) const {
 
 Result<Database> Database::open(const std::string& path, Mode mode) {
   sqlite3* handle = nullptr;
-  const int flags =
-      mode == Mode::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+
+  struct stat journal {};
+
+  const bool left = stat((path + "-journal").c_str(), &journal) == 0 && journal.st_size > 0;
+  const int flags = mode == Mode::create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                    : left               ? SQLITE_OPEN_READWRITE
+                                         : SQLITE_OPEN_READONLY;
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   Database database(handle);
   if (code != SQLITE_OK) {
     return outside_error(path + ": " + (handle == nullptr ? "no memory" : sqlite3_errmsg(handle)));
   }
   return database;
+}
+
+Result<bool> Database::has_row(std::string_view query) const {
+  auto statement = prepare(query);
+  if (!statement) return statement.error();
+  return statement->step();
 }
 
 Result<void> Database::execute(const std::string& sql) {

@@ -55,11 +55,14 @@ class Database {
  public:
   enum class Mode { read, create };
 
+  // To be read, a file that a killed process has left is first brought back to what it had saved,
+  // which needs permission to write.
   static Result<Database> open(const std::string& path, Mode mode);
 
   Result<void> execute(const std::string& sql);
   Result<Statement> prepare(std::string_view sql) const;
   Result<std::int64_t> pragma(const std::string& name) const;
+  [[nodiscard]] Result<bool> has_row(std::string_view query) const;
 
  private:
   struct Close {

@@ -50,18 +50,17 @@ void KeyedDigest::Free::operator()(evp_mac_ctx_st* context) const {
   EVP_MAC_CTX_free(context);
 }
 
-KeyedDigest::KeyedDigest() {
+KeyedDigest::KeyedDigest() : KeyedDigest(random_bytes(32)) {}
+
+KeyedDigest::KeyedDigest(std::string_view key) {
   EVP_MAC* algorithm = EVP_MAC_fetch(nullptr, "HMAC", nullptr);
   context_.reset(EVP_MAC_CTX_new(algorithm));
   EVP_MAC_free(algorithm);
-  std::array<unsigned char, 32> key{};
-  [[maybe_unused]] const bool random = RAND_bytes(key.data(), key.size()) == 1;
-  assert(random);
   std::string name = "SHA256";
   const std::array<OSSL_PARAM, 2> parameters = {
       OSSL_PARAM_construct_utf8_string("digest", name.data(), 0), OSSL_PARAM_construct_end()};
   [[maybe_unused]] const bool ready =
-      EVP_MAC_init(context_.get(), key.data(), key.size(), parameters.data()) == 1;
+      EVP_MAC_init(context_.get(), unsigned_bytes(key), key.size(), parameters.data()) == 1;
   assert(ready);
 }
 
@@ -75,6 +74,14 @@ std::string KeyedDigest::of(std::string_view bytes) {
       EVP_MAC_final(context_.get(), out.data(), &size, out.size()) == 1;
   assert(done);
   return to_string(out, size);
+}
+
+std::string random_bytes(std::size_t count) {
+  std::string bytes(count, '\0');
+  [[maybe_unused]] const bool random =
+      RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(count)) == 1;
+  assert(random);
+  return bytes;
 }
 
 std::string to_hex(std::string_view bytes) {

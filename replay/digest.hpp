@@ -1,6 +1,7 @@
 // Hashes of bodies and pseudonyms of secrets, by OpenSSL. Private to replay.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,9 +17,7 @@ class Digest {
  public:
   static Digest sha1() { return Digest("SHA1"); }
 
-  static Digest sha256() { return Digest("SHA256"); }
-
-  // The raw bytes of the hash (20 or 32).
+  // The raw bytes of the hash.
   [[nodiscard]] std::string of(std::string_view bytes);
 
  private:
@@ -33,10 +32,12 @@ class Digest {
   std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
 
-// HMAC-SHA-256 under a random key that exists only as long as this object. Not thread-safe.
+// HMAC-SHA-256. Not thread-safe.
 class KeyedDigest {
  public:
+  // Under a random key that exists only as long as this object.
   KeyedDigest();
+  explicit KeyedDigest(std::string_view key);
   [[nodiscard]] std::string of(std::string_view bytes);  // 32 bytes
 
  private:
@@ -46,6 +47,9 @@ class KeyedDigest {
 
   std::unique_ptr<evp_mac_ctx_st, Free> context_;
 };
+
+// Fit for keys.
+[[nodiscard]] std::string random_bytes(std::size_t count);
 
 [[nodiscard]] std::string to_hex(std::string_view bytes);
 

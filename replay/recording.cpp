@@ -1,12 +1,14 @@
 #include "replay/recording.hpp"
 
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include "gateway/http/head.hpp"
+#include "replay/body_store.hpp"
 #include "replay/database.hpp"
 #include "replay/recording_schema.hpp"
 
@@ -40,9 +42,6 @@ FROM t_connections ORDER BY connection
 )sql";
 constexpr int kClientSideColumn = 13;
 constexpr int kServerSideColumn = 21;
-
-constexpr std::string_view kSelectBody =
-    "SELECT bytes, packing, content FROM t_bodies WHERE body = ?1";
 
 std::vector<int> split_numbers(std::string_view text) {
   std::vector<int> numbers;
@@ -107,7 +106,8 @@ void read_course(const Statement& row, int first, RecordedExchange& exchange) {
 struct Recording::State {
   std::string path;
   Database database;
-  mutable Statement body;
+  mutable std::optional<BodyReader> bodies{};
+  bool finished = true;
 
   Result<std::string> read_body(std::int64_t row) const;
   Result<RecordedExchange> read_exchange(const Statement& row) const;
@@ -129,6 +129,7 @@ Result<Recording> Recording::open(const std::string& path) {
   if (!database) return database.error();
   const auto application = database->pragma("application_id");
   const auto version = database->pragma("user_version");
+  if (!application && application.error().code == ErrorCode::outside) return application.error();
   if (!application || !version) {
     return usage_error(path + ": is not a recording (traffic.db); make one with gatedrill capture");
   }
@@ -144,9 +145,13 @@ Result<Recording> Recording::open(const std::string& path) {
   if (!pages || !page_bytes || status.st_size < *pages * *page_bytes) {
     return usage_error(path + ": is damaged: its end is missing; copy or make it again");
   }
-  auto body = database->prepare(kSelectBody);
-  if (!body) return body.error();
-  return Recording(std::make_unique<State>(State{path, std::move(*database), std::move(*body)}));
+  auto unfinished = database->has_row("SELECT 1 FROM t_ledger WHERE what = 'unfinished'");
+  if (!unfinished) return unfinished.error();
+  auto state = std::make_unique<State>(State{path, std::move(*database), {}, !*unfinished});
+  auto bodies = BodyReader::create(state->database);
+  if (!bodies) return bodies.error();
+  state->bodies.emplace(std::move(*bodies));
+  return Recording(std::move(state));
 }
 
 Recording::Recording(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -155,26 +160,15 @@ Recording::Recording(Recording&&) noexcept = default;
 Recording& Recording::operator=(Recording&&) noexcept = default;
 Recording::~Recording() = default;
 
+bool Recording::finished() const {
+  return state_->finished;
+}
+
 Result<std::string> Recording::State::read_body(std::int64_t row) const {
-  body.bind(1, row);
-  auto found = body.step();
-  if (!found) return found.error();
-  const Error damaged = usage_error(path + ": body " + std::to_string(row) + " is damaged");
-  if (!*found) return damaged;
-  const auto size = static_cast<std::size_t>(body.integer(0));
-  const std::string_view content = body.bytes(2);
-  std::string bytes;
-  if (body.bytes(1) == "none") {
-    bytes = content;
-  } else if (ZSTD_getFrameContentSize(content.data(), content.size()) == size) {
-    bytes.resize(size);
-    const std::size_t got =
-        ZSTD_decompress(bytes.data(), bytes.size(), content.data(), content.size());
-    if (got != size) bytes.clear();
-  }
-  body.reset();
-  if (bytes.size() != size) return damaged;
-  return bytes;
+  auto bytes = bodies->read(row);
+  if (!bytes) return bytes.error();
+  if (!*bytes) return usage_error(path + ": body " + std::to_string(row) + " is damaged");
+  return std::move(**bytes);
 }
 
 // The six columns that requests and responses share, from the version on.

@@ -166,6 +166,9 @@ class Recording {
   Recording& operator=(Recording&&) noexcept;
   ~Recording();
 
+  // False if its writer was killed or failed: what it had not saved yet is missing.
+  [[nodiscard]] bool finished() const;
+
   // Every exchange in the order of its time, ties by id. The callback returns false to stop.
   Result<void> for_each(const std::function<bool(const RecordedExchange&)>& use) const;
   Result<std::vector<RecordedExchange>> read_all() const;

@@ -1,9 +1,12 @@
 #include "replay/recording_schema.hpp"
 
+#include <algorithm>
+
 namespace gatedrill::replay {
 
-const char* recording_tables() {
-  return R"sql(
+namespace {
+
+constexpr const char* kTables = R"sql(
 CREATE TABLE t_connections (
   connection             INTEGER PRIMARY KEY,
   client                 TEXT NOT NULL,
@@ -37,7 +40,14 @@ CREATE TABLE t_connections (
 ) STRICT;
 
 CREATE TABLE t_bodies (
-  body    INTEGER PRIMARY KEY,
+  body  INTEGER PRIMARY KEY,
+  bytes INTEGER NOT NULL,
+  block INTEGER NOT NULL,
+  place INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE t_blocks (
+  block   INTEGER PRIMARY KEY,
   bytes   INTEGER NOT NULL,
   packing TEXT NOT NULL,
   content BLOB NOT NULL
@@ -101,13 +111,8 @@ CREATE TABLE t_ledger (
   note  TEXT NOT NULL
 ) STRICT;
 )sql";
-}
 
-const char* recording_views() {
-  return R"sql(
-CREATE INDEX t_exchanges_by_time ON t_exchanges (at_ns);
-CREATE INDEX t_exchanges_by_connection ON t_exchanges (connection);
-
+constexpr const char* kViews = R"sql(
 CREATE VIEW exchanges AS
 SELECT e.id, e.at_ns, e.connection, c.client, c.server, e.protocol, e.method, e.host, e.target,
        e.request_version, e.request_bytes,
@@ -135,17 +140,33 @@ CREATE VIEW ledger AS SELECT what, count, bytes, note FROM t_ledger ORDER BY lin
 
 CREATE VIEW losses AS SELECT at_ns, connection, direction, reason, bytes FROM t_losses;
 )sql";
+
+constexpr const char* kUnfinished =
+    "INSERT INTO t_ledger VALUES (NULL, 'unfinished', 1, 0, "
+    "'its writer did not come to the end: what was not saved yet is missing');";
+
+}  // namespace
+
+std::string recording_tables() {
+  return std::string(kTables) + kViews + kUnfinished +
+         "PRAGMA application_id = " + std::to_string(kRecordingApplicationId) +
+         "; PRAGMA user_version = " + std::to_string(kRecordingVersion) + ";";
 }
 
-std::string encode_fields(const std::vector<RecordedField>& fields) {
-  std::string text;
+const char* recording_indices() {
+  return "CREATE INDEX t_exchanges_by_time ON t_exchanges (at_ns); "
+         "CREATE INDEX t_exchanges_by_connection ON t_exchanges (connection);";
+}
+
+void encode_fields(const std::vector<RecordedField>& fields, std::string& text) {
+  text.clear();
   for (const RecordedField& field : fields) {
     text.append(field.name).append(": ");
-    for (const char c : field.value)
-      text.push_back(c == '\n' ? ' ' : c);
+    const std::size_t value = text.size();
+    text.append(field.value);
+    std::replace(text.begin() + static_cast<std::ptrdiff_t>(value), text.end(), '\n', ' ');
     text.push_back('\n');
   }
-  return text;
 }
 
 std::vector<RecordedField> decode_fields(std::string_view text) {

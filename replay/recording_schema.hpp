@@ -11,16 +11,19 @@
 namespace gatedrill::replay {
 
 inline constexpr std::int64_t kRecordingApplicationId = 0x47445452;  // "GDTR"
-inline constexpr std::int64_t kRecordingVersion = 2;
+inline constexpr std::int64_t kRecordingVersion = 3;
 
-// Created before the first row.
-[[nodiscard]] const char* recording_tables();
-// Created after the last row: indices, the public views.
-[[nodiscard]] const char* recording_views();
+// Executed before the first row: the tables, the public views, the marks by which a recording is
+// known, and a line in the ledger that says that it is unfinished.
+[[nodiscard]] std::string recording_tables();
+// Executed after the last row.
+[[nodiscard]] const char* recording_indices();
+
+inline constexpr const char* kForgetUnfinished = "DELETE FROM t_ledger WHERE what = 'unfinished';";
 
 // Fields as the file holds them: one "name: value" a line. Names hold no colon, and a line feed in
 // a value (HTTP has none) becomes a space, so reading gives back what was written.
-[[nodiscard]] std::string encode_fields(const std::vector<RecordedField>& fields);
+void encode_fields(const std::vector<RecordedField>& fields, std::string& text);
 [[nodiscard]] std::vector<RecordedField> decode_fields(std::string_view text);
 
 }  // namespace gatedrill::replay

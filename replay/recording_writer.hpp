@@ -1,6 +1,6 @@
-// Writes a recording. It grows under a temporary name beside its target and takes the target's
-// name only when `finish` has written everything; until then, and after any failure, there is no
-// file that looks whole.
+// Writes a recording. It grows under a temporary name beside its target, TARGET.partial-PID, and
+// takes the target's name only when `finish` has written everything. If the process is killed, the
+// partial file can be read up to what was saved last, and its ledger says that it is unfinished.
 //
 //   auto writer = RecordingWriter::create("traffic.db", {});
 //   writer->add(exchange); writer->add(connection); ...
@@ -31,7 +31,7 @@ class RecordingWriter {
 
   RecordingWriter(RecordingWriter&&) noexcept;
   RecordingWriter& operator=(RecordingWriter&&) noexcept;
-  // Without `finish`, removes what was written.
+  // Without `finish`, removes what was written; after an error only if nothing was saved.
   ~RecordingWriter();
 
   // Returns the exchange's id: its own, or the next free one if that is 0. Its connection is
@@ -39,6 +39,10 @@ class RecordingWriter {
   Result<std::int64_t> add(RecordedExchange exchange);
   Result<void> add(const RecordedConnection& connection);
   Result<void> add(const RecordedLoss& loss);
+
+  // What was added so far outlives the process from here on. Happens by itself every 10,000
+  // exchanges; a slow source should ask for it now and then.
+  Result<void> save();
 
   // Adds its own lines to the ledger (redacted values, stored bodies), then completes the file.
   Result<void> finish(std::span<const LedgerLine> ledger);

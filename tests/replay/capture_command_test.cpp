@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -13,9 +14,11 @@
 #include <CLI/CLI.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "replay/recording.hpp"
+#include "replay/recording_writer.hpp"
 #include "tests/support/pcap_builder.hpp"
 #include "tests/support/raw_socket.hpp"
 #include "tests/support/scripted_peer.hpp"
@@ -111,6 +114,24 @@ TEST_F(CaptureCommandTest, AFileBecomesARecordingWithItsLedger) {
   EXPECT_THAT(out, HasSubstr("hello"));
   EXPECT_EQ(run({"traffic", "show", path("t.db"), "99"}), 2);
   EXPECT_THAT(err, HasSubstr("has no exchange 99"));
+}
+
+TEST_F(CaptureCommandTest, AnUnfinishedRecordingIsShownAndIsNoEvidence) {
+  const pid_t child = fork();
+  if (child == 0) {
+    auto writer = RecordingWriter::create(path("t.db"), {});
+    RecordedExchange exchange;
+    exchange.request = RecordedRequest{.method = "GET", .target = "/cart", .version = "HTTP/1.1"};
+    writer->add(exchange).value();
+    writer->save().value();
+    std::raise(SIGKILL);
+  }
+  waitpid(child, nullptr, 0);
+  const std::string left = path("t.db.partial-" + std::to_string(child));
+  EXPECT_EQ(run({"traffic", left}), 4);
+  EXPECT_THAT(out, HasSubstr("1 exchanges"));
+  EXPECT_THAT(out, HasSubstr("unfinished"));
+  EXPECT_THAT(err, HasSubstr("is unfinished"));
 }
 
 TEST_F(CaptureCommandTest, SecretsReachTheFileOnlyOnRequest) {

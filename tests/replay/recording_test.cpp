@@ -1,6 +1,8 @@
 #include "replay/recording.hpp"
 
+#include <algorithm>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -41,6 +43,16 @@ class RecordingTest : public testing::Test {
     for (const auto& entry : fs::directory_iterator(folder_))
       names.push_back(entry.path().filename());
     return names;
+  }
+
+  // The file that a writer has not finished.
+  [[nodiscard]] std::string unfinished() const {
+    for (const std::string& name : files()) {
+      if (name.find(".partial-") != std::string::npos && !name.ends_with("-journal")) {
+        return path(name);
+      }
+    }
+    return path("none");
   }
 
   fs::path folder_;
@@ -279,39 +291,182 @@ TEST_F(RecordingTest, ATruncatedRecordingIsRefusedWithoutACrash) {
   }
 }
 
+std::string noise(std::uint64_t seed, std::size_t bytes) {
+  Random random(seed);
+  std::string out(bytes, '\0');
+  for (std::size_t i = 0; i < bytes; i += sizeof(std::uint64_t)) {
+    const std::uint64_t word = random.next();
+    std::memcpy(out.data() + i, &word, std::min(sizeof word, bytes - i));
+  }
+  return out;
+}
+
+// Runs `work` in a process of its own; its exit status, or 0 if it was killed.
+template <class Work>
+int in_child(Work work) {
+  const pid_t child = fork();
+  if (child == 0) _exit(work());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+}
+
 // Writes noise until something fails; the exit status of that failure, or 0 if nothing did.
-int fill(const std::string& path) {
+int fill(const std::string& path, rlim_t limit, int saved_after) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit limits{limit, limit};
+  setrlimit(RLIMIT_FSIZE, &limits);
   auto writer = RecordingWriter::create(path, {});
   if (!writer) return exit_status(writer.error().code);
-  Random random(1);
-  std::string body(300'000, 'x');
-  for (char& c : body)
-    c = static_cast<char>(random.next());
+  std::string body = noise(1, 300'000);
   for (int i = 0; i < 50; ++i) {
     body[0] = static_cast<char>(i);
     const auto added = writer->add(exchange(i, "/", body));
     if (!added) return exit_status(added.error().code);
+    if (i + 1 != saved_after) continue;
+    const auto saved = writer->save();
+    if (!saved) return exit_status(saved.error().code);
   }
   const auto finished = writer->finish({});
   return finished ? 0 : exit_status(finished.error().code);
 }
 
 // A limit of the file's size stands for the full disk: the write fails in the same place.
-TEST_F(RecordingTest, AFullDiskLeavesNothingBehind) {
+TEST_F(RecordingTest, AFullDiskLeavesNothingIfNothingWasSaved) {
   for (const rlim_t limit :
        {rlim_t{4000}, rlim_t{100'000}, rlim_t{4'000'000}, rlim_t{14'900'000}}) {
-    const pid_t child = fork();
-    if (child == 0) {
-      std::signal(SIGXFSZ, SIG_IGN);
-      const rlimit limits{limit, limit};
-      setrlimit(RLIMIT_FSIZE, &limits);
-      _exit(fill(path("t.db")));
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    ASSERT_TRUE(WIFEXITED(status));
-    EXPECT_EQ(WEXITSTATUS(status), exit_status(ErrorCode::outside)) << limit;
+    EXPECT_EQ(in_child([&] { return fill(path("t.db"), limit, 0); }),
+              exit_status(ErrorCode::outside))
+        << limit;
     EXPECT_TRUE(files().empty()) << limit;
+  }
+}
+
+TEST_F(RecordingTest, AFullDiskKeepsWhatWasSavedAndSaysThatItIsUnfinished) {
+  for (const rlim_t limit : {rlim_t{4'000'000}, rlim_t{14'900'000}}) {
+    EXPECT_EQ(in_child([&] { return fill(path("t.db"), limit, 7); }),
+              exit_status(ErrorCode::outside));
+    ASSERT_EQ(files().size(), 1U) << "no journal";
+    const std::string left = unfinished();
+    EXPECT_THAT(left, HasSubstr("t.db.partial-"));
+    const auto recording = Recording::open(left);
+    ASSERT_TRUE(recording) << recording.error().message;
+    EXPECT_FALSE(recording->finished());
+    EXPECT_EQ(recording->read_all().value().size(), 7U);
+    fs::remove(left);
+  }
+}
+
+TEST_F(RecordingTest, TheErrorOfAFullDiskNamesTheFileThatIsLeft) {
+  const int status = in_child([&] {
+    std::signal(SIGXFSZ, SIG_IGN);
+    auto writer = RecordingWriter::create(path("t.db"), {});
+    writer->add(exchange(1, "/", noise(1, 1'000'000))).value();
+    writer->save().value();
+    const rlimit limits{1'500'000, 1'500'000};
+    setrlimit(RLIMIT_FSIZE, &limits);
+    for (int i = 2;; ++i) {
+      const auto added = writer->add(exchange(i, "/", noise(static_cast<unsigned>(i), 1'000'000)));
+      if (added) continue;
+      const std::string& message = added.error().message;
+      const bool named = message.find("the first 1 exchanges are in " + path("t.db.partial-")) !=
+                         std::string::npos;
+      return named ? 5 : 6;
+    }
+  });
+  EXPECT_EQ(status, 5);
+}
+
+TEST_F(RecordingTest, AKilledWriterLeavesWhatItHadSaved) {
+  // Few: all of the rest is in memory when the kill comes. Many: half of it is in the file.
+  for (const int unsaved : {2, 60}) {
+    in_child([&] {
+      auto writer = RecordingWriter::create(path("t.db"), {});
+      for (int i = 0; i < 3 + unsaved; ++i) {
+        const std::string body = noise(static_cast<unsigned>(i), 1'000'000);
+        writer->add(exchange(i, "/", body)).value();
+        writer->add(exchange(i, "/small", "small " + std::to_string(i))).value();
+        if (i == 2) writer->save().value();
+      }
+      return std::raise(SIGKILL);
+    });
+    EXPECT_FALSE(fs::exists(path("t.db")));
+    const auto recording = Recording::open(unfinished());
+    ASSERT_TRUE(recording) << recording.error().message;
+    EXPECT_FALSE(recording->finished());
+    const auto all = recording->read_all().value();
+    ASSERT_EQ(all.size(), 6U);
+    EXPECT_EQ(all[4].response->body, noise(2, 1'000'000));
+    EXPECT_EQ(all[5].response->body, "small 2");
+    EXPECT_THAT(recording->ledger().value(),
+                testing::Contains(testing::Field(&LedgerLine::what, "unfinished")));
+    for (const std::string& name : files())
+      fs::remove(path(name));
+  }
+}
+
+TEST_F(RecordingTest, AFinishedRecordingDoesNotSayThatItIsUnfinished) {
+  ASSERT_TRUE(write(path("t.db"), {exchange(5, "/", "b")}));
+  const auto recording = Recording::open(path("t.db"));
+  EXPECT_TRUE(recording->finished());
+  EXPECT_THAT(recording->ledger().value(),
+              testing::Not(testing::Contains(testing::Field(&LedgerLine::what, "unfinished"))));
+  EXPECT_THAT(files(), ElementsAre("t.db"));
+}
+
+TEST_F(RecordingTest, WhatIsStillBeingWrittenIsNotRead) {
+  auto writer = RecordingWriter::create(path("t.db"), {});
+  writer->add(exchange(1, "/", "x")).value();
+  const auto recording = Recording::open(unfinished());
+  ASSERT_FALSE(recording);
+  EXPECT_THAT(recording.error().message, HasSubstr("is still being written"));
+}
+
+TEST_F(RecordingTest, BodiesThatAreAlikeShareABlock) {
+  std::vector<RecordedExchange> many;
+  std::size_t bytes = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string body;
+    for (int k = 0; k < 20; ++k)
+      body += R"({"sku":")" + std::to_string(i * 7919 + k) + R"(","name":"copper kettle"},)";
+    bytes += body.size();
+    many.push_back(exchange(i, "/", body));
+  }
+  ASSERT_TRUE(write(path("t.db"), many));
+  EXPECT_LT(fs::file_size(path("t.db")), bytes / 2);
+  const auto recording = Recording::open(path("t.db"));
+  for (const int i : {1999, 0, 700, 1200, 3, 1998}) {
+    EXPECT_EQ(recording->find(i + 1).value()->response->body,
+              many[static_cast<std::size_t>(i)].response->body);
+  }
+}
+
+TEST_F(RecordingTest, RandomBodiesAreNotPacked) {
+  ASSERT_TRUE(write(path("t.db"),
+                    {exchange(1, "/", noise(1, 20'000)), exchange(2, "/", std::string(20'000, 'a')),
+                     exchange(3, "/", std::string(200'000, 'a'))}));
+  auto database = Database::open(path("t.db"), Database::Mode::read);
+  auto rows = database->prepare("SELECT packing, bytes FROM t_blocks ORDER BY bytes");
+  std::string packings;
+  while (rows->step().value())
+    packings += rows->text(0) + " " + std::to_string(rows->integer(1)) + ", ";
+  EXPECT_THAT(packings, testing::AnyOf("none 20000, zstd 20000, zstd 200000, ",
+                                       "zstd 20000, none 20000, zstd 200000, "));
+}
+
+TEST_F(RecordingTest, ADamagedBodyIsNamed) {
+  for (const auto harm :
+       {"UPDATE t_blocks SET content = x'28b52ffd00'", "UPDATE t_blocks SET bytes = 999999999999",
+        "DELETE FROM t_blocks", "UPDATE t_bodies SET place = 4096",
+        "UPDATE t_bodies SET bytes = -1", "UPDATE t_bodies SET place = 9223372036854775807"}) {
+    ASSERT_TRUE(write(path("t.db"), {exchange(1, "/", std::string(5000, 'a'))}));
+    {
+      auto database = Database::open(path("t.db"), Database::Mode::create);
+      ASSERT_TRUE(database->execute(harm));
+    }
+    const auto all = Recording::open(path("t.db"))->read_all();
+    ASSERT_FALSE(all) << harm;
+    EXPECT_THAT(all.error().message, HasSubstr("body 1 is damaged")) << harm;
   }
 }
 
