@@ -1,8 +1,10 @@
 #include "replay/capture_command.hpp"
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -17,14 +19,13 @@
 #include "replay/capture/record.hpp"
 #include "replay/recording.hpp"
 #include "replay/recording_writer.hpp"
+#include "replay/redaction_options.hpp"
 #include "replay/traffic_summary.hpp"
 
 namespace gatedrill::replay {
 namespace {
 
 constexpr int kNotEvidence = 4;
-// Above this share of packets lost by the kernel, a capture is not valid evidence.
-constexpr double kDropShareMax = 0.01;
 
 // Set by a signal; the second signal has its usual effect and kills.
 std::atomic<bool> stop_requested{false};
@@ -45,7 +46,8 @@ struct CaptureArguments {
   std::vector<std::uint16_t> ports;
   std::string filter;
   std::string key_log;
-  bool keep_secrets = false;
+  RedactionArguments redaction;
+  double allow_loss = 1;  // percent
   double duration_s = 0;
   std::uint64_t limit = 0;
   std::string output;
@@ -72,6 +74,18 @@ class ProgressLine {
   int calls_ = 0;
   bool open_ = false;
 };
+
+// Of what there would have been with them.
+double percent(std::uint64_t lost, std::uint64_t kept) {
+  const double all = static_cast<double>(lost) + static_cast<double>(kept);
+  return all > 0 ? static_cast<double>(lost) / all * 100 : 0;
+}
+
+std::string more_than(double share, double allowed) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.3g %%, more than %.3g %%", share, allowed);
+  return text.data();
+}
 
 // Says what the capture is worth, and gives the exit status for it.
 int judge(const CaptureArguments& arguments, const capture::RecordReport& report) {
@@ -103,10 +117,16 @@ int judge(const CaptureArguments& arguments, const capture::RecordReport& report
     say("no HTTP message in " + source + "; the ledger above says what was there instead");
     status = kNotEvidence;
   }
-  const double seen = static_cast<double>(ledger.frames.count + ledger.kernel_drops);
-  if (static_cast<double>(ledger.kernel_drops) > seen * kDropShareMax) {
-    say("the kernel dropped " + std::to_string(ledger.kernel_drops) +
-        " packets, more than 1 %; narrow the capture with --port or --filter");
+  const double drops = percent(ledger.kernel_drops, ledger.frames.count);
+  if (drops > arguments.allow_loss) {
+    say("the kernel dropped " + std::to_string(ledger.kernel_drops) + " packets, " +
+        more_than(drops, arguments.allow_loss) + "; narrow the capture with --port or --filter");
+    status = kNotEvidence;
+  }
+  const double gaps = percent(ledger.gaps.bytes, ledger.stream.bytes);
+  if (gaps > arguments.allow_loss) {
+    say(std::to_string(ledger.gaps.bytes) + " bytes are missing from " + source + ", " +
+        more_than(gaps, arguments.allow_loss) + "; --allow-loss takes a larger share");
     status = kNotEvidence;
   }
   return status;
@@ -128,13 +148,17 @@ int run_capture(const CaptureArguments& arguments) {
       live ? capture::open_interface(arguments.interface, live_filter(arguments))
            : capture::open_file(arguments.file, arguments.filter);
   if (!source) return fail("capture", source.error());
-  auto writer = RecordingWriter::create(arguments.output, {.keep_secrets = arguments.keep_secrets});
+  const auto writing = recording_options(arguments.redaction);
+  if (!writing) return fail("capture", writing.error());
+  auto writer = RecordingWriter::create(arguments.output, *writing);
   if (!writer) return fail("capture", writer.error());
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
-  if (arguments.keep_secrets) {
-    std::cerr << "gatedrill capture: passwords, cookies and tokens are kept as they are; guard "
-              << arguments.output << "\n";
+  if (writing->keep_secrets) {
+    std::cerr
+        << "gatedrill capture: passwords, cookies, tokens, card and phone numbers are kept as "
+           "they are; guard "
+        << arguments.output << "\n";
   }
   if (live) std::cerr << "capturing on " << arguments.interface << "; Ctrl-C ends it\n";
   capture::RecordOptions options;
@@ -205,12 +229,17 @@ void add_capture_command(CLI::App& app, int& exit_status) {
                    "Read TLS 1.2 and 1.3 with the secrets in this file, which a client or server "
                    "writes where SSLKEYLOGFILE says; live, while it writes")
       ->type_name("FILE");
-  command->add_flag("--keep-secrets", arguments->keep_secrets,
-                    "Write passwords, cookies and tokens as they are, not pseudonyms for them");
   command->add_option("--duration", arguments->duration_s, "End after so many seconds")
       ->check(CLI::PositiveNumber);
   command->add_option("--limit", arguments->limit, "End after about so many exchanges")
       ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--allow-loss", arguments->allow_loss,
+                   "End with status 4 if more percent of the packets were dropped, or of the bytes "
+                   "are missing")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  add_redaction_options(*command, arguments->redaction);
   command->add_option("-o,--output", arguments->output, "The recording to write")
       ->required()
       ->type_name("traffic.db");

@@ -102,10 +102,13 @@ std::vector<LedgerLine> ledger_of(const BodyStore::Counts& bodies, const Redacto
     lines.push_back({"redacted", 0, 0, "secrets were kept on request"});
     return lines;
   }
-  const RedactionCounts& counts = redactor->counts();
+  const RedactionCounts counts = redactor->counts();
   lines.push_back({"redacted fields", counts.fields, 0, "credentials, cookies, URLs"});
-  lines.push_back({"redacted parameters", counts.parameters, 0, "of queries, URLs and forms"});
-  lines.push_back({"redacted bodies", counts.bodies, 0, "JSON, forms"});
+  lines.push_back({"redacted bodies", counts.bodies, 0, "messages"});
+  lines.push_back({"redacted parameters", counts.content.parameters, 0, "of URLs and forms"});
+  lines.push_back({"redacted members", counts.content.members, 0, "of JSON, XML, multipart"});
+  lines.push_back({"redacted tokens", counts.content.tokens, 0, "known by their form"});
+  lines.push_back({"redacted numbers", counts.content.numbers, 0, "of cards and phones"});
   lines.push_back({"redacted bodies dropped", counts.dropped_bodies, counts.dropped_bytes,
                    "could not be decoded, so not be searched"});
   return lines;
@@ -151,6 +154,8 @@ struct RecordingWriter::State {
 
 Result<RecordingWriter> RecordingWriter::create(const std::string& path,
                                                 const RecordingOptions& options) {
+  auto names = SecretNames::create(options.redaction);
+  if (!names) return names.error();
   if (auto target = check_target(path); !target) return target.error();
   auto state = std::make_unique<State>();
   state->path = path;
@@ -170,7 +175,11 @@ Result<RecordingWriter> RecordingWriter::create(const std::string& path,
   if (!bodies) return bodies.error();
   state->bodies.emplace(std::move(*bodies));
   if (auto done = state->commit(); !done) return done.error();
-  if (!options.keep_secrets) state->redactor.emplace();
+  if (!options.keep_secrets) {
+    state->redactor.emplace(std::move(*names), options.redaction_key.empty()
+                                                   ? Pseudonyms()
+                                                   : Pseudonyms(options.redaction_key));
+  }
   return RecordingWriter(std::move(state));
 }
 

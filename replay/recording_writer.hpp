@@ -16,17 +16,22 @@
 
 #include "gateway/core/result.hpp"
 #include "replay/recording.hpp"
+#include "replay/redact/rules.hpp"
 
 namespace gatedrill::replay {
 
 struct RecordingOptions {
   bool keep_secrets = false;
+  RedactionRules redaction{};
+  // Of the pseudonyms; two recordings under one key have the same. Empty: a random one.
+  std::string redaction_key{};
 };
 
 // Not thread-safe. After an error from any call only destruction is allowed.
 class RecordingWriter {
  public:
   // An existing recording at `path` is replaced by `finish`; any other existing file is refused.
+  // Rules that cannot be understood are refused too.
   static Result<RecordingWriter> create(const std::string& path, const RecordingOptions& options);
 
   RecordingWriter(RecordingWriter&&) noexcept;

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,6 +19,28 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def which(name):
+    path = shutil.which(name)
+    if path is None:
+        raise Failed(f"{name} is missing; packages/install bench")
+    return path
+
+
+def run_to_its_end(command, output):
+    """What a command cost that ends by itself; its output goes to a file."""
+    with open(output, "wb") as out:
+        begun = time.monotonic()
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE)
+        said = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        elapsed = time.monotonic() - begun
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise Failed(f"{command[0]} ended with {process.returncode}; it said: {said.decode(errors='replace')[-600:]}")
+    return {"user_s": usage.ru_utime, "kernel_s": usage.ru_stime, "total_s": usage.ru_utime + usage.ru_stime,
+            "elapsed_s": elapsed, "rss_mb": usage.ru_maxrss / 1024}
 
 
 def children_of():

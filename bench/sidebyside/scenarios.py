@@ -4,11 +4,15 @@ rotates, so that what disturbs the machine disturbs all of them."""
 import statistics
 import time
 
+from .captures import write_capture
 from .clients import IdleClients, constant_rate, full_speed
+from .processes import run_to_its_end, which
 
-SCENARIOS = ("small", "large", "idle", "shards", "p99")
+SCENARIOS = ("small", "large", "idle", "shards", "p99", "capture")
+WITHOUT_PROXIES = ("capture",)
 UNITS = {"small": "microseconds of processor time per request", "large": "microseconds of processor time per request",
-         "shards": "microseconds of processor time per request", "idle": "bytes", "p99": "microseconds"}
+         "shards": "microseconds of processor time per request", "idle": "bytes", "p99": "microseconds",
+         "capture": "seconds of processor time"}
 
 
 def spread(values):
@@ -140,9 +144,38 @@ def p99(programs, proxies, options):
     return {"rate": rate, "behind": behind, "rounds": rounds, "ratios": against_the_first(rounds, "p99_us", list(proxies))}
 
 
+# Everything that a recording holds, in one pass: what somebody would write to have the traffic in a file.
+TSHARK_FIELDS = ("frame.time_epoch", "tcp.stream", "http.request.method", "http.host", "http.request.uri",
+                 "http.request.line", "http.response.code", "http.response.line", "http.request_in", "http.file_data")
+
+
+def capture(programs, _, options):
+    """A capture file of HTTP traffic, made first, stored whole: by gatedrill in a recording, by tshark as text."""
+    tshark = which("tshark")
+    source = programs.work / "traffic.pcap"
+    write_capture(source, options.exchanges)
+    print(f"          {options.exchanges} exchanges, {source.stat().st_size / 1e6:.0f} MB")
+    commands = {
+        "gatedrill": [options.gatedrill, "capture", "-r", source, "-o", programs.work / "traffic.db"],
+        "tshark": [tshark, "-n", "-r", source, "-Y", "http", "-T", "fields",
+                   *(part for field in TSHARK_FIELDS for part in ("-e", field))]}
+    columns = [("total_s", 10, ".2f"), ("user_s", 10, ".2f"), ("kernel_s", 11, ".2f"), ("elapsed_s", 12, ".2f"),
+               ("rss_mb", 10, ".0f"), ("stored_mb", 12, ".0f")]
+
+    def measure(name):
+        row = run_to_its_end(commands[name], programs.work / f"{name}.txt")
+        stored = programs.work / ("traffic.db" if name == "gatedrill" else "tshark.txt")
+        return row | {"stored_mb": stored.stat().st_size / 1e6}
+
+    rounds = play_rounds(list(commands), max(1, options.rounds // 3), columns, measure)
+    return {"exchanges": options.exchanges, "rounds": rounds,
+            "ratios": against_the_first(rounds, "total_s", list(commands))}
+
+
 TITLES = {"small": "GET of 1 KiB, keep-alive, all policies at work: processor time per request",
           "large": "GET of 100 KiB, keep-alive: processor time per request",
           "idle": "memory with idle keep-alive clients, bytes",
           "shards": "gatedrill with two threads and with one: processor time per request",
-          "p99": "latency under half load, microseconds"}
-PLAY = {"small": small, "large": large, "idle": idle, "shards": shards, "p99": p99}
+          "p99": "latency under half load, microseconds",
+          "capture": "a capture file stored whole, by gatedrill and by tshark: processor time and memory"}
+PLAY = {"small": small, "large": large, "idle": idle, "shards": shards, "p99": p99, "capture": capture}

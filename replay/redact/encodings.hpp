@@ -1,0 +1,39 @@
+// The ways in which a value is written inside a message. Private to replay.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace gatedrill::replay {
+
+enum class Plus { is_space, is_itself };
+
+// As in a query or a form, where '+' is a space. What is no escape stays as it is.
+[[nodiscard]] std::string percent_decoded(std::string_view text, Plus plus = Plus::is_space);
+// Everything but RFC 3986's unreserved characters is escaped.
+[[nodiscard]] std::string percent_encoded(std::string_view text);
+
+// Between the quotes of a JSON string. What is no escape stays as it is.
+[[nodiscard]] std::string json_unescaped(std::string_view text);
+[[nodiscard]] std::string json_escaped(std::string_view text);
+
+// The five entities of XML; others stay as they are.
+[[nodiscard]] std::string xml_unescaped(std::string_view text);
+
+// RFC 4648, either alphabet, with or without padding. Nothing if it is not base64.
+[[nodiscard]] std::optional<std::string> base64_decoded(std::string_view text);
+
+[[nodiscard]] std::string_view trimmed(std::string_view text);
+// `lower` is in lower case.
+[[nodiscard]] bool contains_ignoring_case(std::string_view text, std::string_view lower);
+
+[[nodiscard]] constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+[[nodiscard]] constexpr bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+}  // namespace gatedrill::replay

@@ -1,0 +1,216 @@
+// JSON, followed loosely: a string that a colon follows is a name, and brackets nest. A text that
+// is damaged or breaks off is searched as far as it goes; one that breaks off inside a secret loses
+// what there is of it.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "replay/redact/content.hpp"
+#include "replay/redact/encodings.hpp"
+#include "replay/redact/text.hpp"
+
+namespace gatedrill::replay {
+namespace {
+
+bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+}  // namespace
+
+class ContentRedactor::JsonWalk {
+ public:
+  JsonWalk(ContentRedactor& owner, std::string_view json)
+      : owner_(owner), paths_(owner.names_.has_paths()), json_(json), patch_(json) {}
+
+  std::optional<std::string> run();
+
+ private:
+  // An object or an array.
+  struct Level {
+    bool array = false;
+    bool secret = false;                   // all of it, by a path
+    NameKind kind = NameKind::ordinary;    // of an array's elements
+    NameKind member = NameKind::ordinary;  // of the member whose value comes next
+  };
+
+  [[nodiscard]] std::size_t string_end(std::size_t begin) const;
+  [[nodiscard]] std::size_t space_end(std::size_t begin) const;
+  void open(bool array);
+  void close();
+  void next_element();
+  void begin_member(std::string_view name);
+  [[nodiscard]] NameKind kind_here() const;
+  std::size_t string(std::size_t quote);
+  std::size_t scalar(std::size_t begin);
+  void hide(std::size_t begin, std::size_t end, std::string_view value);
+
+  ContentRedactor& owner_;
+  const bool paths_;
+  std::string_view json_;
+  Patch patch_;
+  std::vector<Level> levels_;
+  std::vector<JsonStep> place_;  // one step a level; only where there are paths
+};
+
+std::optional<std::string> ContentRedactor::json(std::string_view json) {
+  return JsonWalk(*this, json).run();
+}
+
+std::optional<std::string> ContentRedactor::JsonWalk::run() {
+  levels_.reserve(8);
+  std::size_t i = 0;
+  while (i < json_.size()) {
+    switch (json_[i]) {
+      case '{':
+      case '[':
+        open(json_[i] == '[');
+        ++i;
+        break;
+      case '}':
+      case ']':
+        close();
+        ++i;
+        break;
+      case ',':
+        next_element();
+        ++i;
+        break;
+      case '"':
+        i = string(i);
+        break;
+      case '-':
+      case '0':
+      case '1':
+      case '2':
+      case '3':
+      case '4':
+      case '5':
+      case '6':
+      case '7':
+      case '8':
+      case '9':
+        i = scalar(i);
+        break;
+      default:
+        ++i;
+    }
+  }
+  return patch_.result();
+}
+
+// The closing quote of the string whose first character is at `begin`, or the end.
+std::size_t ContentRedactor::JsonWalk::string_end(std::size_t begin) const {
+  for (std::size_t from = begin;;) {
+    const std::size_t quote = json_.find('"', from);
+    if (quote == std::string_view::npos) return json_.size();
+    std::size_t first = quote;  // of the backslashes before it
+    while (first > begin && json_[first - 1] == '\\')
+      --first;
+    if ((quote - first) % 2 == 0) return quote;
+    from = quote + 1;
+  }
+}
+
+std::size_t ContentRedactor::JsonWalk::space_end(std::size_t begin) const {
+  std::size_t i = begin;
+  while (i < json_.size() && is_space(json_[i]))
+    ++i;
+  return i;
+}
+
+void ContentRedactor::JsonWalk::open(bool array) {
+  Level level{.array = array};
+  if (!levels_.empty()) {
+    // Under "passwords" each element of an array is secret, but "auth" may be an object of much.
+    if (array) level.kind = kind_here();
+    level.secret = levels_.back().secret || (paths_ && owner_.names_.is_secret(place_));
+  }
+  levels_.push_back(level);
+  if (paths_) place_.push_back({.element = array});
+}
+
+void ContentRedactor::JsonWalk::close() {
+  if (levels_.empty()) return;
+  levels_.pop_back();
+  if (paths_) place_.pop_back();
+}
+
+void ContentRedactor::JsonWalk::next_element() {
+  if (levels_.empty()) return;
+  levels_.back().member = NameKind::ordinary;
+  if (!paths_) return;
+  JsonStep& step = place_.back();
+  if (step.element) {
+    ++step.index;
+  } else {
+    step.name = {};
+  }
+}
+
+void ContentRedactor::JsonWalk::begin_member(std::string_view name) {
+  if (levels_.empty()) levels_.push_back({});  // the text began somewhere inside
+  if (paths_ && place_.empty()) place_.emplace_back();
+  levels_.back().member = owner_.names_.kind(name, SecretNames::Place::member);
+  if (paths_) place_.back() = {.name = name};
+}
+
+NameKind ContentRedactor::JsonWalk::kind_here() const {
+  if (levels_.empty()) return NameKind::ordinary;
+  const Level& level = levels_.back();
+  if (paths_) {
+    if (owner_.names_.is_allowed(place_)) return NameKind::allowed;
+    if (level.secret || owner_.names_.is_secret(place_)) return NameKind::secret;
+  }
+  return level.array ? level.kind : level.member;
+}
+
+void ContentRedactor::JsonWalk::hide(std::size_t begin, std::size_t end, std::string_view value) {
+  patch_.replace(begin, end, "\"" + owner_.pseudonym(value) + "\"");
+  ++owner_.counts_.members;
+}
+
+// From its opening quote to behind it, or behind the colon if it is a name.
+std::size_t ContentRedactor::JsonWalk::string(std::size_t quote) {
+  const std::size_t end = string_end(quote + 1);
+  const std::string_view content = json_.substr(quote + 1, end - quote - 1);
+  const std::size_t behind = std::min(end + 1, json_.size());
+  const std::size_t colon = space_end(behind);
+  if (colon < json_.size() && json_[colon] == ':') {
+    begin_member(content);
+    return colon + 1;
+  }
+  const NameKind kind = kind_here();
+  const bool escaped = content.find('\\') != std::string_view::npos;
+  if (kind == NameKind::secret) {
+    if (!content.empty()) {
+      hide(quote, behind, escaped ? json_unescaped(content) : std::string(content));
+    }
+    return behind;
+  }
+  auto inner = escaped ? owner_.value(json_unescaped(content), kind) : owner_.value(content, kind);
+  if (inner) patch_.replace(quote + 1, end, json_escaped(*inner));
+  return behind;
+}
+
+std::size_t ContentRedactor::JsonWalk::scalar(std::size_t begin) {
+  const std::string_view json = json_;
+  std::size_t end = begin;
+  while (end < json.size() && json[end] != ',' && json[end] != '}' && json[end] != ']' &&
+         !is_space(json[end])) {
+    ++end;
+  }
+  const std::string_view number = json_.substr(begin, end - begin);
+  const NameKind kind = kind_here();
+  const bool numbers = owner_.names_.numbers();
+  if (kind == NameKind::secret) {
+    hide(begin, end, number);
+  } else if (numbers && ((kind == NameKind::phone && is_phone_number(number)) ||
+                         (kind == NameKind::ordinary && is_card_number(number)))) {
+    patch_.replace(begin, end, "\"" + owner_.pseudonym(number) + "\"");
+    ++owner_.counts_.numbers;
+  }
+  return end;
+}
+
+}  // namespace gatedrill::replay

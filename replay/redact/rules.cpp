@@ -1,0 +1,250 @@
+#include "replay/redact/rules.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "replay/redact/encodings.hpp"
+
+namespace gatedrill::replay {
+namespace {
+
+constexpr std::size_t kNameBytesMax = 128;
+
+// All are compared with the folded name.
+constexpr std::array<std::string_view, 11> kAnywhere = {
+    "password",   "passwd",    "passphrase", "secret",  "apikey",      "credential",
+    "privatekey", "accesskey", "creditcard", "authkey", "samlresponse"};
+constexpr std::array<std::string_view, 13> kAtTheEnd = {
+    "token",  "sessionid", "sessid", "authorization", "signature", "securitycode", "cardnumber",
+    "cardno", "jwt",       "pwd",    "otp",           "ccnumber",  "sessionkey"};
+constexpr std::array<std::string_view, 14> kWhole = {"pass", "pw",   "pin", "sig",  "auth",
+                                                     "cvv",  "cvv2", "cvc", "cvc2", "csrf",
+                                                     "xsrf", "sid",  "pan", "ssn"};
+// Where a page of a list goes on, and what kind of token it is: no secret.
+constexpr std::array<std::string_view, 5> kNoToken = {"pagetoken", "nexttoken", "continuationtoken",
+                                                      "synctoken", "cursor"};
+
+constexpr std::array<std::string_view, 3> kPhoneAnywhere = {"phone", "mobile", "msisdn"};
+constexpr std::array<std::string_view, 4> kPhoneAtTheEnd = {"tel", "fax", "cell", "whatsapp"};
+
+constexpr std::array<std::string_view, 30> kIdentifierAtTheEnd = {
+    "id",        "ids",       "uuid",      "guid",    "time",     "timestamp", "date",  "hash",
+    "etag",      "sha1",      "sha256",    "md5",     "checksum", "version",   "price", "amount",
+    "total",     "count",     "ean",       "gtin",    "isbn",     "sku",       "upc",   "latitude",
+    "longitude", "createdat", "updatedat", "expires", "nonce",    "sequence"};
+constexpr std::array<std::string_view, 6> kIdentifierWhole = {"ts",  "at",  "lat",
+                                                              "lon", "lng", "seq"};
+
+std::string folded(std::string_view name) {
+  std::string out;
+  out.reserve(name.size());
+  for (const char c : name) {
+    if (c >= 'A' && c <= 'Z') {
+      out.push_back(static_cast<char>(c - 'A' + 'a'));
+    } else if ((c >= 'a' && c <= 'z') || is_digit(c)) {
+      out.push_back(c);
+    }
+  }
+  return out;
+}
+
+template <class List>
+bool any_in(const List& list, std::string_view text) {
+  return std::any_of(list.begin(), list.end(), [&](std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+  });
+}
+
+template <class List>
+bool any_ends(const List& list, std::string_view text) {
+  return std::any_of(list.begin(), list.end(),
+                     [&](std::string_view word) { return text.ends_with(word); });
+}
+
+template <class List>
+bool any_is(const List& list, std::string_view text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+NameKind kind_of_folded(std::string_view text) {
+  if (text.empty() || text.size() > kNameBytesMax || any_ends(kNoToken, text)) {
+    return NameKind::ordinary;
+  }
+  if (any_in(kAnywhere, text) || any_ends(kAtTheEnd, text) || any_is(kWhole, text)) {
+    return NameKind::secret;
+  }
+  if (any_in(kPhoneAnywhere, text) || any_ends(kPhoneAtTheEnd, text)) return NameKind::phone;
+  if (any_ends(kIdentifierAtTheEnd, text) || any_is(kIdentifierWhole, text)) {
+    return NameKind::identifier;
+  }
+  return NameKind::ordinary;
+}
+
+template <class Word>
+std::uint64_t word_at(const char* bytes) {
+  Word word = 0;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+Error bad_path(std::string_view text, std::size_t at) {
+  return usage_error("JSON path '" + std::string(text) + "': not understood at character " +
+                     std::to_string(at + 1) +
+                     "; write it as $.user.cards[*].number, with ['a name'] where it needs quotes");
+}
+
+}  // namespace
+
+NameKind default_kind(std::string_view name) {
+  return kind_of_folded(folded(name));
+}
+
+Result<JsonPath> JsonPath::parse(std::string_view text) {
+  JsonPath path;
+  if (!text.starts_with('$')) return bad_path(text, 0);
+  std::size_t i = 1;
+  while (i < text.size()) {
+    Step step;
+    if (text[i] == '.') {
+      ++i;
+      step.deep = i < text.size() && text[i] == '.';
+      if (step.deep) ++i;
+      const std::size_t end = std::min(text.find_first_of(".[", i), text.size());
+      step.name = text.substr(i, end - i);
+      if (step.name.empty()) return bad_path(text, i);
+      if (step.name == "*") step.kind = Step::Kind::any;
+      i = end;
+    } else if (text[i] == '[') {
+      const std::size_t quote = i + 1;
+      const char c = quote < text.size() ? text[quote] : '\0';
+      std::size_t end = std::string_view::npos;
+      if (c == '\'' || c == '"') {
+        end = text.find(std::string{c, ']'}, quote + 1);
+        if (end == std::string_view::npos) return bad_path(text, i);
+        step.name = text.substr(quote + 1, end - quote - 1);
+        ++end;
+      } else {
+        end = text.find(']', quote);
+        const std::string_view inner =
+            end == std::string_view::npos ? std::string_view() : text.substr(quote, end - quote);
+        const bool number = !inner.empty() && inner.size() < 10 &&
+                            std::all_of(inner.begin(), inner.end(), is_digit);
+        if (inner != "*" && !number) return bad_path(text, i);
+        step.kind = number ? Step::Kind::element : Step::Kind::any;
+        if (number) step.index = static_cast<std::uint32_t>(std::stoul(std::string(inner)));
+      }
+      i = end + 1;
+    } else {
+      return bad_path(text, i);
+    }
+    path.steps_.push_back(std::move(step));
+  }
+  if (path.steps_.empty()) return bad_path(text, 0);
+  return path;
+}
+
+bool JsonPath::matches(std::span<const JsonStep> place) const {
+  return matches(steps_, place);
+}
+
+bool JsonPath::matches(std::span<const Step> steps, std::span<const JsonStep> place) {
+  if (steps.empty()) return place.empty();
+  if (place.empty()) return false;
+  const Step& step = steps.front();
+  const JsonStep& at = place.front();
+  bool here = false;
+  switch (step.kind) {
+    case Step::Kind::any:
+      here = true;
+      break;
+    case Step::Kind::element:
+      here = at.element && at.index == step.index;
+      break;
+    case Step::Kind::member:
+      here = !at.element && at.name == step.name;
+      break;
+  }
+  if (here && matches(steps.subspan(1), place.subspan(1))) return true;
+  return step.deep && matches(steps, place.subspan(1));
+}
+
+Result<SecretNames> SecretNames::create(const RedactionRules& rules) {
+  SecretNames out;
+  out.numbers_ = rules.numbers;
+  for (const std::string& name : rules.allowed) {
+    if (!name.starts_with('$')) {
+      out.rules_.push_back({folded(name), NameKind::allowed, std::nullopt});
+      continue;
+    }
+    auto path = JsonPath::parse(name);
+    if (!path) return path.error();
+    out.allowed_paths_.push_back(std::move(*path));
+  }
+  for (const std::string& name : rules.fields)
+    out.rules_.push_back({folded(name), NameKind::secret, Place::field});
+  for (const std::string& name : rules.parameters)
+    out.rules_.push_back({folded(name), NameKind::secret, Place::parameter});
+  for (const std::string& text : rules.json) {
+    auto path = JsonPath::parse(text);
+    if (!path) return path.error();
+    out.secret_paths_.push_back(std::move(*path));
+  }
+  return out;
+}
+
+NameKind SecretNames::look_up(std::string_view name, Place place) const {
+  const std::string text = folded(name.substr(0, kNameBytesMax + 1));
+  for (const Rule& rule : rules_) {
+    if (rule.name == text && (!rule.place || *rule.place == place)) return rule.kind;
+  }
+  return kind_of_folded(text);
+}
+
+// Of two words that may overlap, one begins where the name does and one ends where it does.
+SecretNames::PackedName SecretNames::pack(std::string_view name) {
+  PackedName out;
+  out.size = name.size();
+  const char* begin = name.data();
+  const char* end = begin + name.size();
+  if (name.size() < 4) {
+    for (const char c : name)
+      out.words[0] = out.words[0] << 8U | static_cast<unsigned char>(c);
+  } else if (name.size() < 8) {
+    out.words[0] = word_at<std::uint32_t>(begin) | word_at<std::uint32_t>(end - 4) << 32U;
+  } else {
+    out.words[0] = word_at<std::uint64_t>(begin);
+    out.words[1] = word_at<std::uint64_t>(end - 8);
+    if (name.size() > 16) {
+      out.words[2] = word_at<std::uint64_t>(begin + 8);
+      out.words[3] = word_at<std::uint64_t>(end - 16);
+    }
+  }
+  return out;
+}
+
+NameKind SecretNames::kind(std::string_view name, Place place) {
+  if (name.empty()) return NameKind::ordinary;
+  if (name.size() > sizeof(PackedName::words)) return look_up(name, place);
+  const PackedName packed = pack(name);
+  const std::uint64_t hash =
+      (packed.words[0] * 31 + packed.words[1] + packed.size) * 0x9e3779b97f4a7c15U;
+  Known& known = known_[static_cast<std::size_t>(hash >> 40U) % kKnownMax];
+  if (!(known.name == packed)) {
+    known.name = packed;
+    for (const Place each : {Place::field, Place::parameter, Place::member})
+      known.kinds[static_cast<std::size_t>(each)] = look_up(name, each);
+  }
+  return known.kinds[static_cast<std::size_t>(place)];
+}
+
+bool SecretNames::is_secret(std::span<const JsonStep> place) const {
+  return std::any_of(secret_paths_.begin(), secret_paths_.end(),
+                     [&](const JsonPath& path) { return path.matches(place); });
+}
+
+bool SecretNames::is_allowed(std::span<const JsonStep> place) const {
+  return std::any_of(allowed_paths_.begin(), allowed_paths_.end(),
+                     [&](const JsonPath& path) { return path.matches(place); });
+}
+
+}  // namespace gatedrill::replay

@@ -1,0 +1,117 @@
+// What is a secret by its name or its place, by default and by the user's word.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/core/result.hpp"
+
+namespace gatedrill::replay {
+
+// What the user says beside the default rules. Names are compared without case, '-', '_' and '.'.
+struct RedactionRules {
+  std::vector<std::string> fields{};      // header fields that are secret
+  std::vector<std::string> parameters{};  // of queries, forms and multipart forms
+  std::vector<std::string> json{};        // JSON members, by path: $.user.cards[*].number
+  std::vector<std::string> allowed{};     // names, of whatever kind, or JSON paths that are none
+  bool numbers = true;                    // card and phone numbers
+};
+
+enum class NameKind : std::uint8_t {
+  ordinary,
+  secret,
+  phone,       // a value that can be a phone number is one
+  identifier,  // digits under it are no card number: ids, times, prices, hashes
+  allowed,     // by the user's word: left as it is
+};
+
+// Names that are secret by default, "access_token" or "X-Api-Key".
+[[nodiscard]] NameKind default_kind(std::string_view name);
+
+// Where a value stands inside a JSON text, from the outside in.
+struct JsonStep {
+  bool element = false;  // of an array, by `index`; else a member, by `name`
+  std::string_view name{};
+  std::uint32_t index = 0;
+};
+
+// $ .name ['name'] [3] [*] .* ..name
+class JsonPath {
+ public:
+  static Result<JsonPath> parse(std::string_view text);
+
+  [[nodiscard]] bool matches(std::span<const JsonStep> place) const;
+
+ private:
+  struct Step {
+    enum class Kind : std::uint8_t { member, element, any } kind = Kind::member;
+    bool deep = false;  // any number of steps may come before it
+    std::string name{};
+    std::uint32_t index = 0;
+  };
+
+  [[nodiscard]] static bool matches(std::span<const Step> steps, std::span<const JsonStep> place);
+
+  std::vector<Step> steps_;
+};
+
+// The rules at work. Answers about the names seen last are remembered. Not thread-safe.
+class SecretNames {
+ public:
+  enum class Place : std::uint8_t { field, parameter, member };
+
+  SecretNames() = default;
+  // Fails (usage) if a path is none.
+  static Result<SecretNames> create(const RedactionRules& rules);
+
+  [[nodiscard]] NameKind kind(std::string_view name, Place place);
+
+  [[nodiscard]] bool numbers() const { return numbers_; }
+
+  [[nodiscard]] bool has_paths() const { return !secret_paths_.empty() || !allowed_paths_.empty(); }
+
+  [[nodiscard]] bool is_secret(std::span<const JsonStep> place) const;
+  [[nodiscard]] bool is_allowed(std::span<const JsonStep> place) const;
+
+ private:
+  // By folded name.
+  struct Rule {
+    std::string name;
+    NameKind kind = NameKind::ordinary;
+    std::optional<Place> place{};
+  };
+
+  // A name of up to 32 bytes, as numbers: quick to compare.
+  struct PackedName {
+    std::array<std::uint64_t, 4> words{};
+    std::size_t size = 0;
+
+    bool operator==(const PackedName& other) const {
+      return size == other.size && words[0] == other.words[0] && words[1] == other.words[1] &&
+             words[2] == other.words[2] && words[3] == other.words[3];
+    }
+  };
+
+  struct Known {
+    PackedName name;
+    std::array<NameKind, 3> kinds{};
+  };
+
+  [[nodiscard]] static PackedName pack(std::string_view name);
+
+  [[nodiscard]] NameKind look_up(std::string_view name, Place place) const;
+
+  std::vector<Rule> rules_;
+  std::vector<JsonPath> secret_paths_;
+  std::vector<JsonPath> allowed_paths_;
+  bool numbers_ = true;
+  static constexpr std::size_t kKnownMax = 256;
+  std::vector<Known> known_ = std::vector<Known>(kKnownMax);
+};
+
+}  // namespace gatedrill::replay

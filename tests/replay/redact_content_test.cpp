@@ -1,0 +1,286 @@
+// Secrets in the contents of messages: where they are found, and what stays as it is.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "replay/redact/content.hpp"
+#include "replay/redact/encodings.hpp"
+#include "replay/redact/text.hpp"
+
+namespace gatedrill::replay {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class RedactContent : public testing::Test {
+ protected:
+  // What stands in for `secret`.
+  std::string p(std::string_view secret) { return content.pseudonym(secret); }
+
+  ContentRedactor content{SecretNames(), Pseudonyms()};
+};
+
+ContentRedactor with_rules(const RedactionRules& rules) {
+  return {SecretNames::create(rules).value(), Pseudonyms()};
+}
+
+TEST_F(RedactContent, FindsSecretsInUrls) {
+  EXPECT_EQ(content.url("/a?x=1&api_key=s3cret&y=2"), "/a?x=1&api_key=" + p("s3cret") + "&y=2");
+  EXPECT_EQ(content.url("/a;jsessionid=s3cret?x=1"), "/a;jsessionid=" + p("s3cret") + "?x=1");
+  EXPECT_EQ(content.url("http://user:s3cret@host/a"), "http://" + p("user:s3cret") + "@host/a");
+  EXPECT_EQ(content.url("https://app/cb#access_token=s3cret&expires=5"),
+            "https://app/cb#access_token=" + p("s3cret") + "&expires=5");
+  EXPECT_EQ(content.url("/a?user%5Bpassword%5D=s3%2Bcret"),
+            "/a?user%5Bpassword%5D=" + p("s3+cret"));
+  EXPECT_EQ(content.url("/cb?code=abc&state=x"), "/cb?code=" + p("abc") + "&state=x");
+  EXPECT_EQ(content.url("/reset-password/a1b2c3d4/confirm"),
+            "/reset-password/" + p("a1b2c3d4") + "/confirm");
+  EXPECT_EQ(content.url("/verify/eyJhbGciOiJIUzI1NiJ9.eyJ1IjoxfQ.c2ln?x=1"),
+            "/verify/" + p("eyJhbGciOiJIUzI1NiJ9.eyJ1IjoxfQ.c2ln") + "?x=1");
+}
+
+TEST_F(RedactContent, FindsSecretsInUrlsAndJsonInsideOfParameters) {
+  EXPECT_EQ(content.url("/go?to=https%3A%2F%2Fapp%2Fcb%3Ftoken%3Ds3cret%26x%3D1"),
+            "/go?to=" + percent_encoded("https://app/cb?token=" + p("s3cret") + "&x=1"));
+  EXPECT_EQ(content.url(R"(/q?filter=%7B%22password%22%3A%22s3cret%22%7D)"),
+            "/q?filter=" + percent_encoded(R"({"password":")" + p("s3cret") + R"("})"));
+  EXPECT_EQ(content.url("/go?to=/cb?token=s3cret"), "/go?to=/cb?token=" + p("s3cret"));
+}
+
+TEST_F(RedactContent, FindsSecretsInJsonAndKeepsTheRestByteForByte) {
+  EXPECT_EQ(
+      content.json(
+          R"({ "user" : "a\"b", "Pass_Word":"s3\"cret" ,"n":[1, {"pin": 1234}], "token":null })"),
+      R"({ "user" : "a\"b", "Pass_Word":")" + p("s3\"cret") + R"(" ,"n":[1, {"pin": ")" +
+          p("1234") + R"("}], "token":null })");
+  EXPECT_EQ(content.json(R"({"passwords":["a","b"],"auth":{"user":"ann"}})"),
+            R"({"passwords":[")" + p("a") + R"(",")" + p("b") + R"("],"auth":{"user":"ann"}})");
+}
+
+TEST_F(RedactContent, ATextThatBreaksOffInsideASecretLosesIt) {
+  EXPECT_THAT(*content.json(R"({"password": "s3cr)"), Not(HasSubstr("s3cr")));
+  EXPECT_THAT(*content.json(R"({"password": "s3cr\)"), Not(HasSubstr("s3cr")));
+  EXPECT_THAT(*content.json(R"("x":1},{"password":"s3cr"})"), Not(HasSubstr("s3cr")));
+}
+
+TEST_F(RedactContent, FindsSecretsInJsonAndUrlsInsideOfStrings) {
+  EXPECT_EQ(content.json(R"({"body":"{\"password\":\"s3cret\"}"})"),
+            R"({"body":")" + json_escaped(R"({"password":")" + p("s3cret") + R"("})") + R"("})");
+  EXPECT_EQ(content.json(R"({"next":"https:\/\/app\/?token=s3cret"})"),
+            R"({"next":"https://app/?token=)" + p("s3cret") + R"("})");
+}
+
+TEST_F(RedactContent, DeepNestingNeitherCrashesNorHidesASecret) {
+  std::string deep(100'000, '[');
+  deep += R"({"password":"s3cret"})";
+  EXPECT_THAT(*content.json(deep), Not(HasSubstr("s3cret")));
+  EXPECT_EQ(content.json(std::string(100'000, ']')), std::nullopt);
+  std::string strings = R"({"a":"b"})";
+  for (int i = 0; i < 12; ++i)
+    strings = R"({"a":")" + json_escaped(strings) + R"("})";
+  EXPECT_EQ(content.json(strings), std::nullopt);
+}
+
+TEST_F(RedactContent, LinesAndEventsOfJsonAreSearched) {
+  EXPECT_EQ(content.body("data: {\"token\":\"s3cret\"}\n\ndata: x bearer a1b2c3d4\n",
+                         "text/event-stream"),
+            "data: {\"token\":\"" + p("s3cret") + "\"}\n\ndata: x bearer " + p("a1b2c3d4") + "\n");
+}
+
+TEST_F(RedactContent, LinksInsideOfTextsAreSearched) {
+  EXPECT_EQ(content.value("</a?signature=s3cret>; rel=next, <http://u:p4ss@b/#token=t>; rel=last"),
+            "</a?signature=" + p("s3cret") + ">; rel=next, <http://" + p("u:p4ss") +
+                "@b/#token=" + p("t") + ">; rel=last");
+  EXPECT_EQ(content.body("10.0.0.1 - - \"GET /a?token=s3cret HTTP/1.1\" 200\n", "text/plain"),
+            "10.0.0.1 - - \"GET /a?token=" + p("s3cret") + " HTTP/1.1\" 200\n");
+}
+
+TEST_F(RedactContent, JsonPathsNameMembersElementsAndWhatIsBelow) {
+  ContentRedactor rules = with_rules(
+      {.json = {"$.user.name", "$.cards[*].holder", "$['odd name'][1]", "$..iban", "$.all.*"}});
+  const auto s = [&](std::string_view secret) { return "\"" + rules.pseudonym(secret) + "\""; };
+  EXPECT_EQ(rules.json(R"({"user":{"name":"ann","age":5},"name":"shop"})"),
+            R"({"user":{"name":)" + s("ann") + R"(,"age":5},"name":"shop"})");
+  EXPECT_EQ(rules.json(R"({"cards":[{"holder":"a"},{"holder":"b","x":1}]})"),
+            R"({"cards":[{"holder":)" + s("a") + R"(},{"holder":)" + s("b") + R"(,"x":1}]})");
+  EXPECT_EQ(rules.json(R"({"odd name":["a","b","c"]})"),
+            R"({"odd name":["a",)" + s("b") + R"(,"c"]})");
+  EXPECT_EQ(rules.json(R"({"a":{"b":[{"iban":"DE1"}]},"iban":"DE2"})"),
+            R"({"a":{"b":[{"iban":)" + s("DE1") + R"(}]},"iban":)" + s("DE2") + "}");
+  EXPECT_EQ(rules.json(R"({"all":{"x":{"y":[7,"z"]}}})"),
+            R"({"all":{"x":{"y":[)" + s("7") + "," + s("z") + "]}}}");
+}
+
+TEST_F(RedactContent, APathThatIsNoneIsNamedWithItsPlace) {
+  for (const auto path : {"user", "$", "$.", "$.a[", "$.a[x]", "$.a['b]", "$a", "$[99999999999]"}) {
+    const auto names = SecretNames::create({.json = {path}});
+    ASSERT_FALSE(names) << path;
+    EXPECT_EQ(names.error().code, ErrorCode::usage);
+    EXPECT_THAT(names.error().message, HasSubstr("not understood at character")) << path;
+  }
+}
+
+TEST_F(RedactContent, FindsSecretsInMarkup) {
+  EXPECT_EQ(content.body("<s:login id=\"1\"><wsse:Password Type=\"x\"> s3&amp;cret </wsse:Password>"
+                         "<user>ann</user></s:login>",
+                         "text/xml"),
+            "<s:login id=\"1\"><wsse:Password Type=\"x\"> " + p("s3&cret") +
+                " </wsse:Password><user>ann</user></s:login>");
+  EXPECT_EQ(content.markup(R"(<db user="ann" password='s3cret'/>)"),
+            R"(<db user="ann" password=')" + p("s3cret") + "'/>");
+  EXPECT_EQ(content.markup(R"(<input type=hidden name="csrf_token" value="s3cret"><b>x</b>)"),
+            R"(<input type=hidden name="csrf_token" value=")" + p("s3cret") + R"("><b>x</b>)");
+  EXPECT_EQ(content.markup(R"(<a href="/a?token=s3cret">call +49 30 1234567</a>)"),
+            R"(<a href="/a?token=)" + p("s3cret") + R"(">call )" + p("+49 30 1234567") + "</a>");
+  for (const auto broken :
+       {"<", "<a", "<a b", "<a b=", "<a b=\"", "<a b='x", "<><<>", "<!-- x", "</"}) {
+    EXPECT_EQ(content.markup(broken), std::nullopt) << broken;
+  }
+}
+
+TEST_F(RedactContent, FindsSecretsInTheContentsOfMultipartBodies) {
+  EXPECT_EQ(
+      content.body("--XX\r\nContent-Disposition: form-data; filename=\"a\"; name=user\r\n\r\nann"
+                   "\r\n--XX\r\ncontent-disposition: form-data; name=\"password\"\r\n\r\ns3cret"
+                   "\r\n--XX\r\nContent-Type: application/json\r\n\r\n{\"token\":\"t\"}"
+                   "\r\n--XX--\r\n",
+                   "multipart/form-data; boundary=\"XX\""),
+      "--XX\r\nContent-Disposition: form-data; filename=\"a\"; name=user\r\n\r\nann"
+      "\r\n--XX\r\ncontent-disposition: form-data; name=\"password\"\r\n\r\n" +
+          p("s3cret") + "\r\n--XX\r\nContent-Type: application/json\r\n\r\n{\"token\":\"" + p("t") +
+          "\"}\r\n--XX--\r\n");
+}
+
+TEST_F(RedactContent, FindsTokensByTheirForm) {
+  struct Case {
+    std::string before;
+    std::string secret;
+    std::string after;
+  };
+
+  const std::vector<Case> cases = {
+      {"x ", "eyJhbGciOiJIUzI1NiJ9.eyJ1IjoxfQ.c2ln", " y"},
+      {"state=", "eyJyZXR1cm4iOiIvIiwidSI6MX0=", "&x"},
+      {"Authorization: Bearer ", "a1b2c3d4e5", "\n"},
+      {"curl -H 'authorization: basic ", "YW5uOnMzY3JldA==", "'"},
+      {"key: ", "AKIAIOSFODNN7EXAMPLE", ","},
+      {"(", "ghp_0123456789abcdefghijklmnopqrstuvwxyz", ")"},
+      {"-----BEGIN RSA PRIVATE KEY-----", "\nMIIEow\nIBAAK\n", "-----END RSA PRIVATE KEY-----"},
+      {"card ", "4111 1111 1111 1111", "."},
+      {"card ", "3782-822463-10005", ", thanks"},
+      {"card=", "5555555555554444", ";"},
+      {"call ", "+49 (0)30 1234567", " now"},
+      {"call ", "(212) 555-0123", ""},
+      {"call ", "212-555-0123", ""},
+  };
+  for (const Case& one : cases) {
+    EXPECT_EQ(content.text(one.before + one.secret + one.after),
+              one.before + p(one.secret) + one.after)
+        << one.secret;
+  }
+}
+
+TEST_F(RedactContent, NamesOfPhonesMakeNumbersPhones) {
+  EXPECT_EQ(content.json(R"({"phone":"030 1234567","mobile":4915112345678,"isMobile":true})"),
+            R"({"phone":")" + p("030 1234567") + R"(","mobile":")" + p("4915112345678") +
+                R"(","isMobile":true})");
+  EXPECT_EQ(content.parameters("tel=0301234567&x=0301234567"),
+            "tel=" + p("0301234567") + "&x=0301234567");
+}
+
+// Whatever a user needs to tell requests apart, and what only looks like a secret.
+TEST_F(RedactContent, HarmlessContentsStayAsTheyAre) {
+  for (
+      const auto json : {
+          R"({"id":4111111111111111,"order_id":"4111111111111111","ts":1700000000000})",
+          R"({"created":"2026-11-30T13:00:00+01:00","at":"2026-11-30T13:00:00.123456789+0100"})",
+          R"({"timestamp":1700000000000000,"ns":1700000000000000000,"price":1234.56,"n":-12e+10})",
+          R"({"uuid":"123e4567-e89b-12d3-a456-426614174000","sha256":"4b5111111111111111aa0f"})",
+          R"({"etag":"\"5d8c72a5edda8d6a:3239\"","ip":"203.0.113.195","v6":"2001:db8::8a2e:370"})",
+          R"({"isbn":"978-3-16-148410-0","ean":"4006381333931","iso":"2026-11-30","version":"1.22.333"})",
+          R"({"max_tokens":100,"next_page_token":"abc","token_type":"bearer","code":"DE"})",
+          R"({"text":"basic information for the bearer of instruments; call 112 or 555-0123"})",
+          R"({"lat":52.520008,"lng":13.404954,"range":"100-200-3000","sku":"212-555"})",
+          R"({"url":"https://shop/a/b?page=2&sort=price#top","mail":"ann@example.com"})",
+          R"({"number":"4111111111111112","long":"41111111111111111111","hex":"4111111111111111a"})",
+          R"({"image":"/9j/4AAQSkZJRgABAQAAAQABAAD/2wCEAAkGBxMTEhUTExMWFhUXGBgYGBgYGB0a"})",
+      }) {
+    EXPECT_EQ(content.body(json, "application/json"), std::nullopt) << json;
+  }
+  for (const auto url :
+       {"/a;v=1?q=token&max_tokens=5#top", "/orders/4111111111111112", "/token/refresh",
+        "/items/2026-11-30T13:00:00%2B01:00?t=1700000000.123", "*", "shop.example:443", "/",
+        "/a?state=x&code=", "http://shop/a@b?mail=a%40b.c", "/?q=100%25+sure",
+        "/passwords/reset?x=1"}) {
+    EXPECT_EQ(content.url(url), std::nullopt) << url;
+  }
+  for (const auto text : {"date: Mon, 30 Nov 2026 13:00:00 GMT", "bytes 0-1023/146515",
+                          "W/\"67ab43-4111111111111111\"", "1.4111111111111111",
+                          "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/120.0.0.0",
+                          "text/html;q=0.9,*/*;q=0.8", "10.0.0.1:40000 -> 10.0.0.2:80",
+                          "max-age=31536000; includeSubDomains", "2026-11-30 13:00:00 +0000",
+                          "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}) {
+    EXPECT_EQ(content.text(text), std::nullopt) << text;
+    EXPECT_EQ(content.value(text), std::nullopt) << text;
+  }
+  const std::string image = std::string("\x89PNG\0\0", 6) + "4111111111111111 Bearer a1b2c3d4";
+  EXPECT_EQ(content.body(image, "image/png"), std::nullopt);
+}
+
+TEST_F(RedactContent, NumbersStayWhereTheUserSaysSo) {
+  ContentRedactor rules = with_rules({.numbers = false});
+  EXPECT_EQ(rules.json(R"({"card":"4111111111111111","phone":"+49 30 1234567"})"), std::nullopt);
+  EXPECT_NE(rules.json(R"({"j":"Bearer a1b2c3d4"})"), std::nullopt);
+}
+
+TEST_F(RedactContent, NoCutOfATextCrashes) {
+  const std::string text =
+      "a=b&c={\"token\":\"x\\u00e9\\ud83d\\ude00\"}<a b=\"c\">Bearer a1b2c3d4 eyJhbGciOiJIUzI1NiJ9"
+      " 4111 1111 1111 1111 3782-822463-10005 (212) 555-0123 +49 30 1234567 AKIAIOSFODNN7EXAMPLE"
+      "-----BEGIN PRIVATE KEY-----x-----END PRIVATE KEY----- %41%4 http://u:p@h/;a=b?c#d";
+  for (std::size_t begin = 0; begin < text.size(); ++begin) {
+    for (const std::size_t size : {std::size_t{1}, std::size_t{7}, std::size_t{40}, text.size()}) {
+      const std::string part = text.substr(begin, size);
+      content.json(part);
+      content.url(part);
+      content.parameters(part);
+      content.markup(part);
+      content.text(part);
+      content.multipart(part, "a");
+      for (const auto type :
+           {"", "application/json", "text/html", "multipart/form-data; boundary=a"})
+        content.body(part, type);
+    }
+  }
+}
+
+TEST(RedactText, CardNumbersHaveTheLengthAndPrefixOfANetworkAndLuhnsSum) {
+  for (const auto card :
+       {"4111111111111111", "5555555555554444", "2223003122003222", "378282246310005",
+        "6011111111111117", "3530111333300000", "30569309025904", "36227206271667"}) {
+    EXPECT_TRUE(is_card_number(card)) << card;
+  }
+  for (const auto none :
+       {"4111111111111112", "1700000000000000", "0000000000000000", "9111111111111111",
+        "411111111111111", "41111111111111111", "411111111111111a"}) {
+    EXPECT_FALSE(is_card_number(none)) << none;
+  }
+}
+
+TEST(RedactEncodings, UndoWhatTheyDo) {
+  EXPECT_EQ(percent_decoded("a%2Bb+c%zz%4"), "a+b c%zz%4");
+  EXPECT_EQ(percent_decoded(percent_encoded("a b&c=d/é")), "a b&c=d/é");
+  EXPECT_EQ(json_unescaped(R"(a\"\\\/\n\u0041\u00e9\ud83d\ude00\x\)"), "a\"\\/\nAé😀x\\");
+  EXPECT_EQ(json_unescaped(json_escaped("a\"\\\n\tb")), "a\"\\\n\tb");
+  EXPECT_EQ(xml_unescaped("a&lt;b&amp;amp;&x;"), "a<b&amp;&x;");
+  EXPECT_EQ(base64_decoded("YW5uOnMzY3JldA=="), "ann:s3cret");
+  EXPECT_EQ(base64_decoded("YW5uOnMzY3JldA"), "ann:s3cret");
+  EXPECT_EQ(base64_decoded("a b"), std::nullopt);
+  EXPECT_EQ(base64_decoded("abcde"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace gatedrill::replay
