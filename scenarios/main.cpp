@@ -10,6 +10,7 @@
 #include "gateway/config/check_command.hpp"
 #include "gateway/proxy/command.hpp"
 #include "replay/capture_command.hpp"
+#include "replay/formats/format_commands.hpp"
 #include "replay/replay_command.hpp"
 #include "reports/command.hpp"
 #include "reports/queued_sink.hpp"
@@ -43,6 +44,8 @@ int run(int argc, char** argv) {
   gatedrill::scenarios::add_run_command(app, exit_status);
   gatedrill::gateway::add_gateway_command(app, sampling_sinks, exit_status);
   gatedrill::replay::add_capture_command(app, exit_status);
+  gatedrill::replay::add_import_command(app, exit_status);
+  gatedrill::replay::add_export_command(app, exit_status);
   gatedrill::replay::add_traffic_command(app, exit_status);
   gatedrill::replay::add_replay_command(app, sinks, exit_status);
   gatedrill::chaos::add_chaos_command(app, sinks, exit_status);

@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "replay/formats/format.hpp"
+
+namespace gatedrill::replay::formats {
+namespace {
+
+constexpr std::size_t kShownMax = 10;
+
+}  // namespace
+
+void ExportNotes::add(std::string_view what, std::int64_t exchange) {
+  auto at = std::find_if(notes_.begin(), notes_.end(),
+                         [what](const Note& note) { return note.what == what; });
+  if (at == notes_.end()) {
+    notes_.push_back({std::string(what), 0, {}});
+    at = std::prev(notes_.end());
+  }
+  ++at->count;
+  if (at->first.size() < kShownMax) at->first.push_back(exchange);
+}
+
+std::vector<std::string> ExportNotes::lines() const {
+  std::vector<std::string> lines;
+  for (const Note& note : notes_) {
+    std::string line = std::to_string(note.count) + " " + note.what + ": exchange";
+    for (const std::int64_t exchange : note.first)
+      line += " " + std::to_string(exchange);
+    if (note.count > note.first.size()) line += " ...";
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::uint64_t ExportNotes::count_of(std::string_view what) const {
+  for (const Note& note : notes_) {
+    if (note.what == what) return note.count;
+  }
+  return 0;
+}
+
+}  // namespace gatedrill::replay::formats

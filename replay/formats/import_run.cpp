@@ -1,0 +1,177 @@
+#include "replay/formats/import_run.hpp"
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "replay/formats/formats.hpp"
+
+namespace gatedrill::replay::formats {
+namespace {
+
+// A hostile file may be nothing but losses: the rest is counted only.
+constexpr std::uint64_t kLossesListedMax = 10'000;
+constexpr std::size_t kLossesShownMax = 20;
+constexpr std::uint64_t kExchangesPerLook = 1024;
+
+struct Tally {
+  std::string what{};
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::string note{};
+};
+
+// Tallies in the order in which they were first met.
+class Tallies {
+ public:
+  Tally& of(std::string_view what) {
+    const auto [at, fresh] = places_.try_emplace(std::string(what), tallies_.size());
+    if (fresh) tallies_.push_back({.what = std::string(what)});
+    return tallies_[at->second];
+  }
+
+  [[nodiscard]] const std::vector<Tally>& all() const { return tallies_; }
+
+ private:
+  std::vector<Tally> tallies_;
+  std::map<std::string, std::size_t> places_;
+};
+
+class RecordingSink final : public ImportSink {
+ public:
+  RecordingSink(RecordingWriter& writer,
+                const std::atomic<bool>& stop,
+                const std::function<void(std::uint64_t)>& progress)
+      : writer_(writer), stop_(stop), progress_(progress) {}
+
+  void on_exchange(RecordedExchange exchange) override {
+    if (failure) return;
+    add_to_account(exchange);
+    ++report.exchanges;
+    if (report.exchanges % kExchangesPerLook == 0) progress_(report.exchanges);
+    if (auto added = writer_.add(std::move(exchange)); !added) failure = added.error();
+  }
+
+  void on_connection(const RecordedConnection& connection) override {
+    if (failure) return;
+    if (auto added = writer_.add(connection); !added) failure = added.error();
+  }
+
+  void on_loss(const ImportLoss& loss) override {
+    if (failure) return;
+    Tally& tally = losses_.of(loss.reason);
+    ++tally.count;
+    tally.bytes += loss.bytes;
+    if (tally.note.empty()) tally.note = "first " + loss.place;
+    ++report.losses;
+    if (report.first_losses.size() < kLossesShownMax) report.first_losses.push_back(loss);
+    if (report.losses > kLossesListedMax) return;
+    const std::string reason = loss.reason + " (" + loss.place + ")";
+    on_recorded_loss({loss.at, loss.connection, loss.direction, reason, loss.bytes});
+  }
+
+  void on_recorded_loss(const RecordedLoss& loss) override {
+    if (failure) return;
+    if (auto added = writer_.add(loss); !added) failure = added.error();
+  }
+
+  void count(std::string_view what, std::uint64_t bytes, std::string_view note) override {
+    Tally& tally = counts_.of(what);
+    ++tally.count;
+    tally.bytes += bytes;
+    tally.note = note;
+  }
+
+  void on_ledger_line(const LedgerLine& line) override { earlier_.push_back(line); }
+
+  [[nodiscard]] bool stopped() const override {
+    return failure.has_value() || stop_.load(std::memory_order_relaxed);
+  }
+
+  // The account. `requests` = answered + without answer = complete + partial, and so on.
+  void close_account(std::span<const Input> inputs) {
+    std::vector<LedgerLine>& lines = report.ledger;
+    lines = std::move(earlier_);
+    std::uint64_t bytes = 0;
+    for (const Input& input : inputs)
+      bytes += input.offset();
+    lines.push_back({"files imported", inputs.size(), bytes, "bytes, gzip undone"});
+    lines.push_back({"exchanges", report.exchanges, 0, ""});
+    if (stop_.load(std::memory_order_relaxed)) {
+      lines.push_back({"stopped early", 1, 0, "on request; what follows was not read"});
+    }
+    for (const Tally& tally : account_.all())
+      lines.push_back({tally.what, tally.count, tally.bytes, tally.note});
+    for (const Tally& tally : counts_.all())
+      lines.push_back({tally.what, tally.count, tally.bytes, tally.note});
+    for (const Tally& tally : losses_.all())
+      lines.push_back({"lost: " + tally.what, tally.count, tally.bytes, tally.note});
+    if (report.losses > kLossesListedMax) {
+      lines.push_back({"losses not listed", report.losses - kLossesListedMax, 0,
+                       "the first 10,000 stand in the view losses"});
+    }
+  }
+
+  ImportReport report;
+  std::optional<Error> failure;
+
+ private:
+  void add_to_account(const RecordedExchange& exchange) {
+    const auto add = [this](const char* what, std::uint64_t bytes) {
+      Tally& tally = account_.of(what);
+      ++tally.count;
+      tally.bytes += bytes;
+    };
+    if (exchange.request) {
+      const RecordedRequest& request = *exchange.request;
+      add(request.complete ? "requests complete" : "requests partial", request.body.size());
+      add(exchange.response ? "requests answered" : "requests without answer", 0);
+    }
+    if (exchange.response) {
+      const RecordedResponse& response = *exchange.response;
+      add(response.complete ? "answers complete" : "answers partial", response.body.size());
+      if (!exchange.request) add("answers without request", 0);
+    }
+  }
+
+  RecordingWriter& writer_;
+  const std::atomic<bool>& stop_;
+  const std::function<void(std::uint64_t)>& progress_;
+  Tallies account_;
+  Tallies counts_;
+  Tallies losses_;
+  std::vector<LedgerLine> earlier_;
+};
+
+Error with_advice(const Format& format, const std::string& beginning, Error error) {
+  const std::string advice = advice_about(beginning, format);
+  if (error.code == ErrorCode::usage && !advice.empty()) error.message += "; " + advice;
+  return error;
+}
+
+}  // namespace
+
+Result<ImportReport> run_import(const Format& format,
+                                std::span<Input> inputs,
+                                RecordingWriter writer,
+                                const std::atomic<bool>& stop,
+                                const std::function<void(std::uint64_t)>& progress) {
+  std::string beginning;
+  for (Input& input : inputs) {
+    auto bytes = input.beginning();
+    if (!bytes) return bytes.error();
+    // The first that is not what it should be: it is what an error will be about.
+    if (beginning.empty() || !format.looks_like(*bytes)) beginning = *bytes;
+    if (!format.looks_like(*bytes) && !bytes->empty()) break;
+  }
+  RecordingSink sink(writer, stop, progress);
+  auto done = format.read(inputs, sink);
+  if (!done) return with_advice(format, beginning, done.error());
+  if (sink.failure) return *sink.failure;
+  sink.close_account(inputs);
+  if (sink.report.exchanges == 0) return std::move(sink.report);
+  if (auto finished = writer.finish(sink.report.ledger); !finished) return finished.error();
+  return std::move(sink.report);
+}
+
+}  // namespace gatedrill::replay::formats

@@ -1,0 +1,330 @@
+#include <concepts>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "replay/formats/jsonl.hpp"
+#include "replay/formats/text_coding.hpp"
+
+namespace gatedrill::replay::formats {
+namespace {
+
+using Json = nlohmann::json;
+
+// Takes the members of one object. The first that is not what it has to be is remembered.
+class Members {
+ public:
+  // `wrong` outlives this object; it becomes what is wrong, such as "\"at_ns\" is no whole number".
+  Members(const Json& object, std::string& wrong) : object_(object), wrong_(wrong) {}
+
+  void get(const char* name, std::string& value) {
+    if (const Json* json = find(name)) value = text(*json, name);
+  }
+
+  void get(const char* name, bool& value) {
+    const Json* json = find(name);
+    if (json == nullptr) return;
+    if (!json->is_boolean()) return complain(name, "true or false");
+    value = json->get<bool>();
+  }
+
+  template <class Number>
+  requires std::is_integral_v<Number>
+
+  void get(const char* name, Number& value) {
+    const Json* json = find(name);
+    if (json == nullptr) return;
+    // A number above the signed range is unsigned in the parser.
+    const bool fits =
+        json->is_number_unsigned()
+            ? std::in_range<Number>(json->get<std::uint64_t>())
+            : json->is_number_integer() && std::in_range<Number>(json->get<std::int64_t>());
+    if (!fits) return complain(name, "a whole number in its range");
+    value = json->is_number_unsigned() ? static_cast<Number>(json->get<std::uint64_t>())
+                                       : static_cast<Number>(json->get<std::int64_t>());
+  }
+
+  void get(const char* name, std::optional<std::int64_t>& value) {
+    if (find(name) != nullptr) get(name, value.emplace());
+  }
+
+  void get(const char* name, std::optional<UnixTime>& value) {
+    if (find(name) != nullptr) get(name, value.emplace().ns);
+  }
+
+  void get(const char* name, std::optional<Duration>& value) {
+    std::int64_t ns = 0;
+    get(name, ns);
+    if (find(name) != nullptr) value = Duration{ns};
+  }
+
+  // An object, or null if it is absent.
+  const Json* object(const char* name) {
+    const Json* json = find(name);
+    if (json == nullptr || json->is_object()) return json;
+    complain(name, "an object");
+    return nullptr;
+  }
+
+  const Json* array(const char* name) {
+    const Json* json = find(name);
+    if (json == nullptr || json->is_array()) return json;
+    complain(name, "an array");
+    return nullptr;
+  }
+
+  void require(const char* name) {
+    if (find(name) == nullptr) complain(name, "there");
+  }
+
+  std::string text(const Json& json, const char* name) {
+    if (json.is_string()) return json.get<std::string>();
+    const auto coded = json.is_object() ? json.find("base64") : json.end();
+    if (json.is_object() && coded != json.end() && coded->is_string()) {
+      auto bytes = from_base64(coded->get_ref<const std::string&>());
+      if (bytes) return *bytes;
+    }
+    complain(name, "a text or {\"base64\": ...}");
+    return {};
+  }
+
+ private:
+  const Json* find(const char* name) const {
+    const auto found = object_.find(name);
+    return found == object_.end() || found->is_null() ? nullptr : &*found;
+  }
+
+  void complain(const char* name, const char* expected) {
+    if (wrong_.empty()) wrong_ = std::string("\"") + name + "\" has to be " + expected;
+  }
+
+  const Json& object_;
+  std::string& wrong_;
+};
+
+template <class Message>
+void get_message(Members& members, Message& message) {
+  members.get("version", message.version);
+  members.get("body", message.body);
+  members.get("complete", message.complete);
+  members.get("redacted", message.redacted);
+  members.get("defects", message.defects);
+  const Json* fields = members.array("fields");
+  if (fields == nullptr) return;
+  for (const Json& field : *fields) {
+    const bool pair = field.is_array() && field.size() == 2;
+    static const Json kNone;
+    message.fields.push_back({members.text(pair ? field[0] : kNone, "fields"),
+                              members.text(pair ? field[1] : kNone, "fields")});
+  }
+}
+
+RecordedExchange exchange_of(const Json& json, std::string& wrong) {
+  RecordedExchange exchange;
+  Members members(json, wrong);
+  members.require("at_ns");
+  members.get("id", exchange.id);
+  members.get("at_ns", exchange.at.ns);
+  members.get("connection", exchange.connection);
+  members.get("client", exchange.client);
+  members.get("server", exchange.server);
+  members.get("protocol", exchange.protocol);
+  members.get("host", exchange.host);
+  members.get("latency_ns", exchange.latency);
+  members.get("request_end_ns", exchange.request_end);
+  members.get("response_begin_ns", exchange.response_begin);
+  members.get("response_end_ns", exchange.response_end);
+  members.get("ordinal", exchange.ordinal);
+  members.get("idle_before_ns", exchange.idle_before);
+  members.get("tunnel", exchange.tunnel);
+  if (const Json* transport = members.object("transport")) {
+    RecordedTransport& to = exchange.transport.emplace();
+    Members of(*transport, wrong);
+    of.get("request_begin", to.request_begin);
+    of.get("request_end", to.request_end);
+    of.get("acknowledged", to.acknowledged);
+    of.get("after_fin", to.after_fin);
+    of.get("retransmissions", to.retransmissions);
+  }
+  if (const Json* informational = members.array("informational")) {
+    for (const Json& status : *informational) {
+      if (status.is_number_integer()) exchange.informational.push_back(status.get<int>());
+    }
+  }
+  if (const Json* request = members.object("request")) {
+    Members of(*request, wrong);
+    RecordedRequest& to = exchange.request.emplace();
+    of.get("method", to.method);
+    of.get("target", to.target);
+    if (wrong.empty() && (to.method.empty() || to.target.empty())) {
+      wrong = "\"method\" and \"target\" have to be there";
+    }
+    get_message(of, to);
+  }
+  if (const Json* response = members.object("response")) {
+    Members of(*response, wrong);
+    of.require("status");
+    RecordedResponse& to = exchange.response.emplace();
+    of.get("status", to.status);
+    of.get("reason", to.reason);
+    get_message(of, to);
+  }
+  if (!exchange.request && !exchange.response && wrong.empty()) {
+    wrong = "an exchange has to have a \"request\" or a \"response\"";
+  }
+  return exchange;
+}
+
+void get_side(Members& members, const char* name, RecordedSide& side, std::string& wrong) {
+  const Json* json = members.object(name);
+  if (json == nullptr) return;
+  Members of(*json, wrong);
+  of.get("fin_ns", side.fin);
+  of.get("rst_ns", side.rst);
+  of.get("fin_acked", side.fin_acked);
+  of.get("rst_acked", side.rst_acked);
+  of.get("sent", side.sent);
+  of.get("acked", side.acked);
+  of.get("retransmissions", side.retransmissions);
+  of.get("zero_windows", side.zero_windows);
+}
+
+RecordedConnection connection_of(const Json& json, std::string& wrong) {
+  RecordedConnection connection;
+  Members members(json, wrong);
+  members.require("connection");
+  members.get("connection", connection.connection);
+  members.get("client", connection.client);
+  members.get("server", connection.server);
+  members.get("opened_ns", connection.opened);
+  members.get("closed_ns", connection.closed);
+  members.get("closed_by", connection.closed_by);
+  members.get("how", connection.how);
+  members.get("idle_before_close_ns", connection.idle_before_close);
+  members.get("gap_bytes", connection.gap_bytes);
+  members.get("connect", connection.connect);
+  members.get("syns", connection.syns);
+  members.get("answered_ns", connection.answered);
+  members.get("established_ns", connection.established);
+  get_side(members, "client_side", connection.client_side, wrong);
+  get_side(members, "server_side", connection.server_side, wrong);
+  return connection;
+}
+
+RecordedLoss loss_of(const Json& json, std::string& wrong) {
+  RecordedLoss loss;
+  Members members(json, wrong);
+  members.get("at_ns", loss.at.ns);
+  members.get("connection", loss.connection);
+  members.get("direction", loss.direction);
+  members.get("reason", loss.reason);
+  members.get("bytes", loss.bytes);
+  return loss;
+}
+
+LedgerLine ledger_line_of(const Json& json, std::string& wrong) {
+  LedgerLine line;
+  Members members(json, wrong);
+  members.require("what");
+  members.get("what", line.what);
+  members.get("count", line.count);
+  members.get("bytes", line.bytes);
+  members.get("note", line.note);
+  return line;
+}
+
+// Exchanges without a connection have one each, beyond those that are named.
+constexpr std::int64_t kUnnamedConnections = 1'000'000'000'000;
+
+// Hands one line on; returns what is wrong with it.
+std::string take(const Json& json, ImportSink& sink, std::int64_t& unnamed) {
+  std::string wrong;
+  std::string type;
+  Members members(json, wrong);
+  members.get("type", type);
+  if (type == "exchange") {
+    RecordedExchange exchange = exchange_of(json, wrong);
+    if (exchange.connection == 0) exchange.connection = kUnnamedConnections + ++unnamed;
+    if (wrong.empty()) sink.on_exchange(std::move(exchange));
+  } else if (type == "connection") {
+    const RecordedConnection connection = connection_of(json, wrong);
+    if (wrong.empty()) sink.on_connection(connection);
+  } else if (type == "loss") {
+    const RecordedLoss loss = loss_of(json, wrong);
+    if (wrong.empty()) sink.on_recorded_loss(loss);
+  } else if (type == "ledger") {
+    const LedgerLine line = ledger_line_of(json, wrong);
+    if (wrong.empty()) sink.on_ledger_line(line);
+  } else if (type == "recording") {
+    std::int64_t version = 1;
+    members.get("version", version);
+    if (version != 1) wrong = "this is version " + std::to_string(version) + "; known here: 1";
+  } else if (wrong.empty()) {
+    wrong = "\"type\" has to be recording, connection, exchange, loss or ledger";
+  }
+  return wrong;
+}
+
+// What is nested deeper than anything of ours is passed over, not built.
+bool shallow(int depth, Json::parse_event_t /*event*/, Json& /*parsed*/) {
+  constexpr int kDepthMax = 16;
+  return depth <= kDepthMax;
+}
+
+Result<void> read_lines(Input& input, ImportSink& sink, std::int64_t& unnamed) {
+  LineReader lines(input);
+  for (;;) {
+    auto line = lines.next();
+    if (!line) return line.error();
+    if (!*line || sink.stopped()) return {};
+    std::string_view text = (*line)->text;
+    if ((*line)->number == 1 && text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+    if (text.find_first_not_of(" \t") == std::string_view::npos) continue;
+    std::string wrong;
+    if (!(*line)->whole) {
+      wrong = "the line is longer than 64 MiB";
+    } else {
+      try {
+        const Json json = Json::parse(text, shallow);
+        wrong = json.is_object() ? take(json, sink, unnamed) : "expected an object with a \"type\"";
+      } catch (const Json::parse_error& error) {
+        wrong = "no JSON behind column " + std::to_string(error.byte > 0 ? error.byte - 1 : 0) +
+                "; each line is one object with a \"type\"";
+      }
+    }
+    if (!wrong.empty()) return usage_error(place_of(input, **line) + ": " + wrong);
+  }
+}
+
+}  // namespace
+
+bool looks_like_jsonl(std::string_view beginning) {
+  constexpr std::string_view kBegin = "{\"type\":";
+  if (!beginning.starts_with(kBegin)) return false;
+  beginning.remove_prefix(kBegin.size());
+  for (const std::string_view type :
+       {"\"recording\"", "\"connection\"", "\"exchange\"", "\"loss\"", "\"ledger\""}) {
+    const std::size_t at = beginning.find_first_not_of(' ');
+    if (at != std::string_view::npos && beginning.substr(at).starts_with(type)) return true;
+  }
+  return false;
+}
+
+Result<void> read_jsonl(std::span<Input> inputs, ImportSink& sink) {
+  std::int64_t unnamed = 0;
+  for (Input& input : inputs) {
+    if (auto done = read_lines(input, sink, unnamed); !done) return done;
+  }
+  return {};
+}
+
+Format jsonl_format() {
+  return {.name = "jsonl",
+          .title = "JSON lines: a recording whole (.jsonl, .jsonl.gz)",
+          .aliases = {"json", "ndjson", "json-lines"},
+          .looks_like = looks_like_jsonl,
+          .read = read_jsonl,
+          .write = write_jsonl};
+}
+
+}  // namespace gatedrill::replay::formats

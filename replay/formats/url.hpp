@@ -1,0 +1,15 @@
+// The URL that a recorded request was for.
+#pragma once
+
+#include <string>
+
+#include "replay/recording.hpp"
+
+namespace gatedrill::replay::formats {
+
+// That of an absolute target; otherwise made of the host, or where none was named the server's
+// address, and the target. Recordings do not say whether there was TLS: https where the server's
+// port is 443. The bytes are those of the target, whatever they are.
+[[nodiscard]] std::string url_of(const RecordedExchange& exchange);
+
+}  // namespace gatedrill::replay::formats
