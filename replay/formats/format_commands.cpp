@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <unistd.h>
 
+#include "gateway/core/time.hpp"
 #include "replay/formats/formats.hpp"
 #include "replay/formats/import_run.hpp"
 #include "replay/formats/redaction_note.hpp"
@@ -40,6 +41,31 @@ int fail(const char* command, const Error& error) {
   say(command, error.message);
   return exit_status(error.code);
 }
+
+// A line that replaces itself on a terminal; elsewhere a line every few seconds.
+class ProgressLine {
+ public:
+  void show(std::uint64_t exchanges) {
+    const bool terminal = isatty(STDERR_FILENO) == 1;
+    const Duration every = terminal ? std::chrono::milliseconds(200) : std::chrono::seconds(5);
+    const TimePoint now = clock_.now();
+    if (now - told_ < every) return;
+    told_ = now;
+    std::cerr << (terminal ? "\r" : "") << exchanges << " exchanges" << (terminal ? "   " : "\n")
+              << std::flush;
+    open_ = terminal;
+  }
+
+  void end() {
+    if (open_) std::cerr << "\n";
+    open_ = false;
+  }
+
+ private:
+  SteadyClock clock_;
+  TimePoint told_{};
+  bool open_ = false;
+};
 
 struct ImportArguments {
   std::string format;
@@ -93,19 +119,15 @@ int run_import(const ImportArguments& arguments) {
   if (!writer) return fail("import", writer.error());
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
-  if (arguments.redaction.keep_secrets) {
-    say("import", "passwords, cookies and tokens are kept as they are; guard " + arguments.output);
+  if (writing->keep_secrets) {
+    say("import",
+        "passwords, cookies, tokens, card and phone numbers are kept as they are; guard " +
+            arguments.output);
   }
-  const bool terminal = isatty(STDERR_FILENO) == 1;
-  bool shown = false;
-  const auto progress = [&](std::uint64_t exchanges) {
-    constexpr std::uint64_t kEvery = 16'384;
-    if (!terminal || exchanges % kEvery != 0) return;
-    std::cerr << "\r" << exchanges << " exchanges   " << std::flush;
-    shown = true;
-  };
+  ProgressLine line;
+  const auto progress = [&line](std::uint64_t exchanges) { line.show(exchanges); };
   auto report = formats::run_import(**format, inputs, std::move(*writer), stop_requested, progress);
-  if (shown) std::cerr << "\n";
+  line.end();
   if (!report) return fail("import", report.error());
   show(*report);
   if (report->exchanges == 0) {
@@ -124,7 +146,9 @@ int run_export(const ExportArguments& arguments) {
   if (!recording) return fail("export", recording.error());
   auto redaction = formats::redaction_note(*recording);
   if (!redaction) return fail("export", redaction.error());
-  auto output = formats::Output::create(arguments.output);
+  std::signal(SIGINT, request_stop);
+  std::signal(SIGTERM, request_stop);
+  auto output = formats::Output::create(arguments.output, stop_requested);
   if (!output) return fail("export", output.error());
   formats::ExportNotes notes;
   if (auto done = (*format)->write(*recording, *output, notes); !done) {

@@ -1,5 +1,6 @@
 #include "replay/formats/import_run.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -143,9 +144,13 @@ class RecordingSink final : public ImportSink {
   std::vector<LedgerLine> earlier_;
 };
 
-Error with_advice(const Format& format, const std::string& beginning, Error error) {
-  const std::string advice = advice_about(beginning, format);
-  if (error.code == ErrorCode::usage && !advice.empty()) error.message += "; " + advice;
+// The error is about the input that was read last.
+Error with_advice(const Format& format, std::span<const Input> inputs, Error error) {
+  const auto last = std::find_if(inputs.rbegin(), inputs.rend(),
+                                 [](const Input& input) { return input.offset() > 0; });
+  if (error.code != ErrorCode::usage || last == inputs.rend()) return error;
+  const std::string advice = advice_about(last->beginning(), format);
+  if (!advice.empty()) error.message += "; " + advice;
   return error;
 }
 
@@ -156,17 +161,9 @@ Result<ImportReport> run_import(const Format& format,
                                 RecordingWriter writer,
                                 const std::atomic<bool>& stop,
                                 const std::function<void(std::uint64_t)>& progress) {
-  std::string beginning;
-  for (Input& input : inputs) {
-    auto bytes = input.beginning();
-    if (!bytes) return bytes.error();
-    // The first that is not what it should be: it is what an error will be about.
-    if (beginning.empty() || !format.looks_like(*bytes)) beginning = *bytes;
-    if (!format.looks_like(*bytes) && !bytes->empty()) break;
-  }
   RecordingSink sink(writer, stop, progress);
   auto done = format.read(inputs, sink);
-  if (!done) return with_advice(format, beginning, done.error());
+  if (!done) return with_advice(format, inputs, done.error());
   if (sink.failure) return *sink.failure;
   sink.close_account(inputs);
   if (sink.report.exchanges == 0) return std::move(sink.report);

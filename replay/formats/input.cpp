@@ -29,53 +29,59 @@ struct Input::Source {
   }
 };
 
-Input::Input(std::unique_ptr<Source> source, std::string name)
-    : source_(std::move(source)), name_(std::move(name)), buffer_(kBufferBytes, '\0') {}
+Input::Input(std::string path, std::string name) : path_(std::move(path)), name_(std::move(name)) {}
 
 Input::Input(Input&&) noexcept = default;
 Input& Input::operator=(Input&&) noexcept = default;
 Input::~Input() = default;
 
 Result<Input> Input::open(const std::string& path) {
-  const bool standard = path == "-";
-  const std::string name = standard ? "standard input" : path;
-  const int descriptor = standard ? dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return outside_error(name + ": cannot be read: " + std::strerror(errno));
+  if (path == "-") return Input(path, "standard input");
 
   struct stat status {};
 
-  if (fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode)) {
-    close(descriptor);
-    return outside_error(name + ": is a directory; name the files in it");
+  if (stat(path.c_str(), &status) != 0 || access(path.c_str(), R_OK) != 0) {
+    return outside_error(path + ": cannot be read: " + std::strerror(errno));
   }
-  auto source = std::make_unique<Source>();
-  source->file = gzdopen(descriptor, "rb");
-  if (source->file == nullptr) {
-    close(descriptor);
-    return outside_error(name + ": cannot be read: out of memory");
+  if (S_ISDIR(status.st_mode)) {
+    return outside_error(path + ": is a directory; name the files in it");
   }
-  gzbuffer(source->file, static_cast<unsigned>(kBufferBytes));
-  return Input(std::move(source), name);
+  return Input(path, path);
 }
 
 Input Input::from_bytes(std::string bytes, std::string name) {
-  auto source = std::make_unique<Source>();
-  source->bytes = std::move(bytes);
-  return Input(std::move(source), std::move(name));
+  Input input("", std::move(name));
+  input.source_ = std::make_unique<Source>();
+  input.source_->bytes = std::move(bytes);
+  input.buffer_.resize(kBufferBytes);
+  return input;
 }
 
-// Fills the buffer behind what it holds; returns how much came.
-Result<std::size_t> Input::fill(std::size_t from) {
+Result<void> Input::open_source() {
+  const int descriptor =
+      path_ == "-" ? dup(STDIN_FILENO) : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return outside_error(name_ + ": cannot be read: " + std::strerror(errno));
+  source_ = std::make_unique<Source>();
+  source_->file = gzdopen(descriptor, "rb");
+  if (source_->file == nullptr) {
+    close(descriptor);
+    return outside_error(name_ + ": cannot be read: out of memory");
+  }
+  gzbuffer(source_->file, static_cast<unsigned>(kBufferBytes));
+  buffer_.resize(kBufferBytes);
+  return {};
+}
+
+// Fills the buffer; returns how much came.
+Result<std::size_t> Input::fill() {
   Source& source = *source_;
-  char* const to = buffer_.data() + from;
-  const std::size_t room = buffer_.size() - from;
   if (source.file == nullptr) {
-    const std::size_t size = std::min(room, source.bytes.size() - source.taken);
-    std::copy_n(source.bytes.data() + source.taken, size, to);
+    const std::size_t size = std::min(buffer_.size(), source.bytes.size() - source.taken);
+    std::copy_n(source.bytes.data() + source.taken, size, buffer_.data());
     source.taken += size;
     return size;
   }
-  const int size = gzread(source.file, to, static_cast<unsigned>(room));
+  const int size = gzread(source.file, buffer_.data(), static_cast<unsigned>(buffer_.size()));
   int code = Z_OK;
   const char* text = gzerror(source.file, &code);
   if (size > 0 && code != Z_DATA_ERROR) return static_cast<std::size_t>(size);
@@ -83,34 +89,28 @@ Result<std::size_t> Input::fill(std::size_t from) {
   if (code == Z_ERRNO) return outside_error(name_ + ": cannot be read: " + std::strerror(errno));
   const std::string at = name_ + ": its gzip data ";
   const std::string behind =
-      " behind byte " + std::to_string(offset_ + from) + " of what they hold; copy the file again";
+      " behind byte " + std::to_string(offset_) + " of what they hold; copy the file again";
   if (code == Z_BUF_ERROR) return usage_error(at + "break off" + behind);
   return usage_error(at + "are damaged" + behind + " (" + text + ")");
 }
 
-Result<std::string_view> Input::beginning() {
-  if (!looked_) {
-    looked_ = true;
-    while (held_ < kBeginningBytes) {
-      auto size = fill(held_);
-      if (!size) return size.error();
-      if (*size == 0) break;
-      held_ += *size;
-    }
-  }
-  return std::string_view(buffer_).substr(0, std::min(held_, kBeginningBytes));
-}
-
 Result<std::string_view> Input::read() {
-  looked_ = true;
-  std::size_t size = std::exchange(held_, 0);
-  if (size == 0) {
-    auto filled = fill(0);
-    if (!filled) return filled.error();
-    size = *filled;
+  if (ended_) return std::string_view{};
+  if (!source_) {
+    if (auto opened = open_source(); !opened) return opened.error();
   }
-  offset_ += size;
-  return std::string_view(buffer_).substr(0, size);
+  auto size = fill();
+  if (!size) return size.error();
+  if (*size == 0) {
+    ended_ = true;
+    source_.reset();
+    buffer_ = std::string();
+    return std::string_view{};
+  }
+  const std::string_view bytes = std::string_view(buffer_).substr(0, *size);
+  if (offset_ == 0) beginning_ = bytes.substr(0, kBeginningBytes);
+  offset_ += *size;
+  return bytes;
 }
 
 Result<std::optional<InputLine>> LineReader::next() {

@@ -15,7 +15,8 @@ namespace gatedrill::replay::formats {
 // Not thread-safe.
 class Input {
  public:
-  // "-" is standard input. Fails (outside) if the file is missing, unreadable or a directory.
+  // "-" is standard input. Fails (outside) if the file is missing, unreadable or a directory. It is
+  // open from the first reading to the end, so that there may be thousands.
   static Result<Input> open(const std::string& path);
   // For tests: the bytes of a file.
   static Input from_bytes(std::string bytes, std::string name);
@@ -26,8 +27,8 @@ class Input {
 
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  // The first 4 KiB, or all there is. They are still to be read.
-  Result<std::string_view> beginning();
+  // The first bytes, 4 KiB at most, of what was read; empty before.
+  [[nodiscard]] const std::string& beginning() const { return beginning_; }
 
   // The next bytes, at least one but at the end, where it is empty. They live until the next call.
   // Fails (usage) where the gzip data are damaged or cut off, (outside) where reading fails.
@@ -38,14 +39,16 @@ class Input {
 
  private:
   struct Source;
-  Input(std::unique_ptr<Source> source, std::string name);
-  Result<std::size_t> fill(std::size_t from);
+  Input(std::string path, std::string name);
+  Result<void> open_source();
+  Result<std::size_t> fill();
 
-  std::unique_ptr<Source> source_;
+  std::string path_;
   std::string name_;
+  std::unique_ptr<Source> source_;
+  bool ended_ = false;
   std::string buffer_;
-  std::size_t held_ = 0;  // of the buffer: read ahead by `beginning`
-  bool looked_ = false;
+  std::string beginning_;
   std::uint64_t offset_ = 0;
 };
 

@@ -130,7 +130,7 @@ Json to_json(const RecordedExchange& exchange) {
   return json;
 }
 
-Result<void> write_jsonl(const Recording& recording, Output& output, ExportNotes& /*notes*/) {
+Result<void> write_jsonl(const Recording& recording, Output& output, ExportNotes& notes) {
   write_line(output, {{"type", "recording"}, {"format", "gatedrill"}, {"version", 1}});
   auto connections = recording.connections();
   if (!connections) return connections.error();
@@ -138,6 +138,10 @@ Result<void> write_jsonl(const Recording& recording, Output& output, ExportNotes
     write_line(output, connection_json(connection));
   auto done = recording.for_each([&](const RecordedExchange& exchange) {
     write_line(output, to_json(exchange));
+    const bool request = !exchange.request || exchange.request->complete;
+    const bool answer = !exchange.response || exchange.response->complete;
+    if (!request) notes.add("requests that are not whole (complete is false)", exchange.id);
+    if (!answer) notes.add("answers that are not whole (complete is false)", exchange.id);
     return !output.failed();
   });
   if (!done) return done;

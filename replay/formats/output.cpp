@@ -26,6 +26,7 @@ struct Output::State {
   int descriptor = -1;
   gzFile packed = nullptr;  // owns the descriptor
   bool in_memory = false;
+  const std::atomic<bool>* stop = nullptr;
   std::string buffer;
   std::optional<Error> failure;
 
@@ -43,8 +44,9 @@ struct Output::State {
   void close_file();
 };
 
-Result<Output> Output::create(const std::string& path) {
+Result<Output> Output::create(const std::string& path, const std::atomic<bool>& stop) {
   auto state = std::make_unique<State>();
+  state->stop = &stop;
   state->path = path;
   if (path == "-") {
     state->path = "standard output";
@@ -112,6 +114,9 @@ void Output::State::close_file() {
 
 void Output::write(std::string_view bytes) {
   State& state = *state_;
+  if (state.stop != nullptr && state.stop->load(std::memory_order_relaxed) && !state.failure) {
+    state.failure = outside_error(state.path + ": stopped on request; nothing was kept");
+  }
   if (state.failure) return;
   while (!state.in_memory && bytes.size() > kBufferBytes) {  // zlib takes 32-bit sizes
     write(bytes.substr(0, kBufferBytes));

@@ -2,7 +2,7 @@
 // in ".gz" it is packed.
 #pragma once
 
-#include <cstdint>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,8 +15,8 @@ namespace gatedrill::replay::formats {
 class Output {
  public:
   // "-" is standard output. An existing file is replaced by `finish`. Fails (outside) if the place
-  // cannot be written.
-  static Result<Output> create(const std::string& path);
+  // cannot be written. Once `stop` is set, writing fails.
+  static Result<Output> create(const std::string& path, const std::atomic<bool>& stop);
   // For tests: what is written is in `text`.
   static Output to_memory();
 

@@ -1,71 +1,28 @@
-// Connections are written as they go on, in the order of time: what is due waits in a queue, and a
-// packet gets its numbers when it leaves.
+// Recorded connections and exchanges become TCP connections:
 //
-//   connection ──► Flow (one TCP connection) ──► queue by time ──► packets
+//   connection ──► Flow (one TCP connection) ──► PacketSchedule ──► packets, in the order of time
 //        └─ exchanges that overlap, or follow a message that is not whole ──► another Flow
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <memory>
-#include <queue>
 #include <set>
 #include <tuple>
 #include <vector>
 
 #include "gateway/core/random.hpp"
 #include "replay/formats/pcap.hpp"
+#include "replay/formats/pcap_schedule.hpp"
 #include "replay/formats/timestamps.hpp"
 #include "replay/formats/wire_message.hpp"
 
 namespace gatedrill::replay::formats {
 namespace {
 
-enum class From : std::uint8_t { client, server };
-
-From other(From side) {
-  return side == From::client ? From::server : From::client;
-}
-
-// One direction of a connection.
-struct Way {
-  Endpoint source;
-  std::uint32_t next = 0;                                           // sequence number
-  std::uint32_t queued = 0;                                         // packets that have not left
-  std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();  // of what was queued
-  std::uint32_t unacknowledged = 0;                                 // segments
-  bool ends = false;                                                // a FIN is planned
-  bool closed = false;                                              // it has left
-};
-
-// One TCP connection in the file.
-struct Flow {
-  std::int64_t connection = 0;
-  Way client;
-  Way server;
-  bool usable = true;  // for another exchange
-  bool over = false;   // reset, or closed from both sides
-
-  Way& way(From side) { return side == From::client ? client : server; }
-};
-
-struct Due {
-  std::int64_t at_ns = 0;
-  std::uint64_t order = 0;  // of equal times
-  std::shared_ptr<Flow> flow{};
-  From from = From::client;
-  TcpFlags flags{};
-  std::shared_ptr<const std::string> bytes{};
-  std::size_t begin = 0;
-  std::size_t size = 0;
-  bool planned = false;  // counted in its way's `queued`
-
-  bool operator>(const Due& b) const { return std::tie(at_ns, order) > std::tie(b.at_ns, b.order); }
-};
-
 class PcapWriter {
  public:
   PcapWriter(std::vector<RecordedConnection> connections, Output& output, ExportNotes& notes)
-      : output_(output), notes_(notes) {
+      : notes_(notes), schedule_(output, [this](const Flow& flow) { forget(flow); }) {
     for (RecordedConnection& connection : connections)
       connections_.emplace(connection.connection, std::move(connection));
     for (const auto& [id, connection] : connections_) {
@@ -73,12 +30,12 @@ class PcapWriter {
     }
     std::sort(opens_.begin(), opens_.end(),
               [](const auto* a, const auto* b) { return *a->opened < *b->opened; });
-    output_.write(pcap_file_header());
+    output.write(pcap_file_header());
   }
 
   void write(const RecordedExchange& exchange) {
     open_until(exchange.at.ns);
-    send_until(exchange.at.ns);
+    schedule_.send_until(exchange.at.ns);
     Messages messages;
     if (!prepare(exchange, messages)) return;
     auto flow = flow_for(exchange, messages);
@@ -88,8 +45,7 @@ class PcapWriter {
   void finish() {
     constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
     open_until(kEnd);
-    while (!queue_.empty() && !output_.failed())
-      send_next();
+    schedule_.send_all();
   }
 
  private:
@@ -167,13 +123,13 @@ class PcapWriter {
            flow.server.last_ns <= messages.response_begin_ns;
   }
 
-  std::shared_ptr<Flow> flow_for(const RecordedExchange& exchange, const Messages& messages) {
+  FlowPointer flow_for(const RecordedExchange& exchange, const Messages& messages) {
     Flows& flows = flows_[exchange.connection];
     const bool first = flows.empty();
-    for (const std::shared_ptr<Flow>& flow : flows) {
+    for (const FlowPointer& flow : flows) {
       if (fits(*flow, exchange.at, messages)) return flow;
     }
-    std::erase_if(flows, [](const std::shared_ptr<Flow>& flow) {
+    std::erase_if(flows, [](const FlowPointer& flow) {
       return !flow->usable && flow->client.queued + flow->server.queued == 0;
     });
     RecordedConnection connection;
@@ -190,7 +146,7 @@ class PcapWriter {
       connection.client = exchange.client.substr(0, exchange.client.rfind(':'));
     }
     auto flow = make_flow(connection, exchange.id);
-    handshake(flow, exchange.at.ns, exchange.at.ns, exchange.at.ns);
+    schedule_.handshake(flow, exchange.at.ns, exchange.at.ns, exchange.at.ns);
     plan_end(connection, flow);
     flows.push_back(flow);
     return flow;
@@ -201,35 +157,25 @@ class PcapWriter {
     for (; next_open_ < opens_.size() && opens_[next_open_]->opened->ns <= until_ns; ++next_open_) {
       const RecordedConnection& connection = *opens_[next_open_];
       const std::int64_t opened = connection.opened->ns;
-      send_until(opened);
+      schedule_.send_until(opened);
       auto flow = make_flow(connection, 0);
       if (connection.connect == "refused" || connection.connect == "unanswered") {
-        push(flow, From::client, opened, {.syn = true});
+        schedule_.push(flow, From::client, opened, {.syn = true});
         const std::int64_t refused = connection.closed.value_or(*connection.opened).ns;
         if (connection.connect == "refused") {
-          push(flow, From::server, refused, {.rst = true, .ack = true});
+          schedule_.push(flow, From::server, refused, {.rst = true, .ack = true});
         }
         continue;
       }
       const std::int64_t answered = connection.answered.value_or(*connection.opened).ns;
       const std::int64_t established = connection.established.value_or(UnixTime{answered}).ns;
-      handshake(flow, opened, answered, established);
+      schedule_.handshake(flow, opened, answered, established);
       plan_end(connection, flow);
       flows_[connection.connection].push_back(flow);
     }
   }
 
-  void handshake(const std::shared_ptr<Flow>& flow,
-                 std::int64_t syn_ns,
-                 std::int64_t answer_ns,
-                 std::int64_t established_ns) {
-    push(flow, From::client, syn_ns, {.syn = true});
-    push(flow, From::server, std::max(answer_ns, syn_ns), {.syn = true, .ack = true});
-    push(flow, From::client, std::max({established_ns, answer_ns, syn_ns}), {.ack = true});
-  }
-
-  // FIN and RST at their times; `may_end` lets a side finish that has more to send by then.
-  void plan_end(const RecordedConnection& connection, const std::shared_ptr<Flow>& flow) {
+  void plan_end(const RecordedConnection& connection, const FlowPointer& flow) {
     const auto plan = [&](From from, const RecordedSide& told) {
       const bool closer = connection.closed_by == (from == From::client ? "client" : "server");
       std::optional<UnixTime> fin = told.fin;
@@ -238,14 +184,14 @@ class PcapWriter {
       if (untold && connection.how == "fin") fin = connection.closed;
       if (untold && connection.how == "rst") rst = connection.closed;
       flow->way(from).ends = fin.has_value();
-      if (fin) wait(Due{.at_ns = fin->ns, .flow = flow, .from = from, .flags = kFin});
-      if (rst) wait(Due{.at_ns = rst->ns, .flow = flow, .from = from, .flags = kRst});
+      if (fin) schedule_.plan(flow, from, fin->ns, kFin);
+      if (rst) schedule_.plan(flow, from, rst->ns, kRst);
     };
     plan(From::client, connection.client_side);
     plan(From::server, connection.server_side);
   }
 
-  std::shared_ptr<Flow> make_flow(const RecordedConnection& connection, std::int64_t exchange) {
+  FlowPointer make_flow(const RecordedConnection& connection, std::int64_t exchange) {
     auto flow = std::make_shared<Flow>();
     flow->connection = connection.connection;
     const std::uint64_t isn = stable_hash("isn", ++flow_number_);
@@ -313,154 +259,37 @@ class PcapWriter {
 
   void queue_messages(const RecordedExchange& exchange,
                       const Messages& messages,
-                      const std::shared_ptr<Flow>& flow) {
+                      const FlowPointer& flow) {
     if (messages.request) {
-      push_bytes(flow, From::client, messages.request, exchange.at.ns, messages.request_end_ns);
+      schedule_.push_bytes(flow, From::client, messages.request, exchange.at.ns,
+                           messages.request_end_ns);
     }
     if (messages.response) {
       const bool early = messages.response_begin_ns < messages.request_end_ns;
       const std::int64_t begin = early ? messages.response_begin_ns
                                        : std::max(messages.response_begin_ns, flow->client.last_ns);
-      push_bytes(flow, From::server, messages.response, begin, messages.response_end_ns);
+      schedule_.push_bytes(flow, From::server, messages.response, begin, messages.response_end_ns);
     }
     if (messages.broken || messages.ends_at_close) flow->usable = false;
     if (messages.ends_at_close && !flow->server.ends) {
       flow->server.ends = true;
-      push(flow, From::server, flow->server.last_ns, kFin);
+      schedule_.push(flow, From::server, flow->server.last_ns, kFin);
     }
-  }
-
-  // Segments from the first byte's time to the last one's.
-  void push_bytes(const std::shared_ptr<Flow>& flow,
-                  From from,
-                  const std::shared_ptr<const std::string>& bytes,
-                  std::int64_t begin_ns,
-                  std::int64_t end_ns) {
-    const std::size_t most = mss(flow->client.source.is_v6);
-    const std::int64_t all =
-        std::max<std::int64_t>(between(UnixTime{begin_ns}, UnixTime{end_ns}).count(), 0);
-    // Where the first and the last byte have different times, they are in different segments.
-    const std::size_t size =
-        std::min(most, all > 0 && bytes->size() > 1 ? bytes->size() - 1 : most);
-    const std::size_t segments = (bytes->size() + size - 1) / size;
-    for (std::size_t i = 0; i < segments; ++i) {
-      const double share =
-          segments > 1 ? static_cast<double>(i) / static_cast<double>(segments - 1) : 0.0;
-      const bool last = i > 0 && i + 1 == segments;
-      const std::int64_t passed =
-          last ? all : static_cast<std::int64_t>(static_cast<double>(all) * share);
-      const std::size_t begin = i * size;
-      push({.at_ns = later(UnixTime{begin_ns}, Duration{passed}).ns,
-            .flow = flow,
-            .from = from,
-            .flags = {.ack = true},
-            .bytes = bytes,
-            .begin = begin,
-            .size = std::min(size, bytes->size() - begin)});
-    }
-  }
-
-  void push(const std::shared_ptr<Flow>& flow, From from, std::int64_t at_ns, TcpFlags flags) {
-    push({.at_ns = at_ns, .flow = flow, .from = from, .flags = flags});
-  }
-
-  // Nothing of one side leaves before what it sent earlier.
-  void push(Due due) {
-    Way& way = due.flow->way(due.from);
-    due.at_ns = std::max(due.at_ns, way.last_ns);
-    way.last_ns = due.at_ns;
-    ++way.queued;
-    due.planned = true;
-    wait(std::move(due));
-  }
-
-  void wait(Due due) {
-    due.order = ++order_;
-    queue_.push(std::move(due));
-  }
-
-  void send_until(std::int64_t until_ns) {
-    while (!queue_.empty() && queue_.top().at_ns < until_ns && !output_.failed())
-      send_next();
-  }
-
-  void send_next() {
-    Due due = queue_.top();
-    queue_.pop();
-    send(std::move(due));
-  }
-
-  void send(Due due) {
-    Flow& flow = *due.flow;
-    if (due.planned) --flow.way(due.from).queued;
-    if (flow.over || waits(due)) return;
-    Way& way = flow.way(due.from);
-    write_packet(
-        flow, due.from, due.flags,
-        due.bytes ? std::string_view(*due.bytes).substr(due.begin, due.size) : std::string_view{},
-        due.at_ns);
-    way.next += static_cast<std::uint32_t>(due.size);
-    if (due.flags.syn || due.flags.fin) ++way.next;
-    acknowledge(due);
-    if (!due.flags.fin && !due.flags.rst) return;
-    flow.usable = false;
-    way.closed = true;
-    flow.over = due.flags.rst || (flow.client.closed && flow.server.closed);
-    if (flow.over) forget(flow);
-  }
-
-  // Whether an end has to wait for what its side, or in a reset both, still have to send.
-  bool waits(const Due& due) {
-    Flow& flow = *due.flow;
-    if (due.planned || (!due.flags.fin && !due.flags.rst)) return false;
-    const bool reset = due.flags.rst;
-    const std::uint32_t queued =
-        reset ? flow.client.queued + flow.server.queued : flow.way(due.from).queued;
-    if (queued == 0) return false;
-    Due later = due;
-    later.at_ns =
-        reset ? std::max(flow.client.last_ns, flow.server.last_ns) : flow.way(due.from).last_ns;
-    wait(std::move(later));
-    return true;
   }
 
   void forget(const Flow& flow) {
     used_.erase(key_of(flow.client.source, flow.server.source));
     const auto found = flows_.find(flow.connection);
     if (found == flows_.end()) return;
-    std::erase_if(found->second, [](const std::shared_ptr<Flow>& one) { return one->over; });
+    std::erase_if(found->second, [](const FlowPointer& one) { return one->over; });
     if (found->second.empty()) flows_.erase(found);
-  }
-
-  void acknowledge(const Due& due) {
-    constexpr std::uint32_t kSegmentsPerAcknowledgement = 16;
-    Way& way = due.flow->way(due.from);
-    const bool last = due.bytes && due.begin + due.size == due.bytes->size();
-    if (due.bytes) ++way.unacknowledged;
-    const bool enough = way.unacknowledged >= kSegmentsPerAcknowledgement;
-    if (!due.flags.fin && !last && !enough) return;
-    way.unacknowledged = 0;
-    write_packet(*due.flow, other(due.from), {.ack = true}, {}, due.at_ns);
-  }
-
-  void write_packet(
-      Flow& flow, From from, const TcpFlags& flags, std::string_view payload, std::int64_t at_ns) {
-    const Way& way = flow.way(from);
-    const Way& back = flow.way(other(from));
-    output_.write(pcap_packet({.source = way.source,
-                               .destination = back.source,
-                               .seq = way.next,
-                               .ack = back.next,
-                               .flags = flags,
-                               .payload = payload},
-                              UnixTime{at_ns}, ++ip_id_));
   }
 
   static constexpr std::uint16_t kHttpPort = 80;
   static constexpr std::uint16_t kHttpsPort = 443;
   static constexpr TcpFlags kFin = {.fin = true, .ack = true};
   static constexpr TcpFlags kRst = {.rst = true, .ack = true};
-  using Flows = std::vector<std::shared_ptr<Flow>>;
+  using Flows = std::vector<FlowPointer>;
   using Key = std::tuple<std::array<std::uint8_t, 16>,
                          std::uint16_t,
                          std::array<std::uint8_t, 16>,
@@ -470,18 +299,15 @@ class PcapWriter {
     return {from.address, from.port, to.address, to.port};
   }
 
-  Output& output_;
   ExportNotes& notes_;
+  PacketSchedule schedule_;
   std::map<std::int64_t, RecordedConnection> connections_;
   std::vector<const RecordedConnection*> opens_;
   std::size_t next_open_ = 0;
   std::map<std::int64_t, Flows> flows_;
-  std::priority_queue<Due, std::vector<Due>, std::greater<>> queue_;
   std::set<Key> used_;  // by connections that are not over
-  std::uint64_t order_ = 0;
   std::uint64_t flow_number_ = 0;
   std::uint16_t next_port_ = 0;
-  std::uint16_t ip_id_ = 0;
 };
 
 }  // namespace

@@ -106,7 +106,7 @@ void append_fields(WireMessage& wire,
 // "HTTP/1.1" for everything that is not 1.0.
 std::string_view written_version(std::string_view version, WireChanges& changes) {
   if (version == "HTTP/1.0") return "HTTP/1.0";
-  changes.version = version != "HTTP/1.1";
+  changes.version = version != "HTTP/1.1" && !version.empty();
   return "HTTP/1.1";
 }
 
@@ -274,8 +274,8 @@ std::optional<WireMessage> to_wire(const RecordedRequest& request,
   const std::string_view version = written_version(request.version, wire.changes);
   wire.bytes.append(request.method).append(" ").append(request.target).append(" ");
   wire.bytes.append(version).append("\r\n");
-  if (wire.changes.version && !host.empty() && on_one_line(host) &&
-      !has_field(request.fields, "Host")) {
+  const bool http1 = request.version.starts_with("HTTP/1.");
+  if (!http1 && !host.empty() && on_one_line(host) && !has_field(request.fields, "Host")) {
     wire.bytes.append("Host: ").append(host).append("\r\n");  // it was :authority
   }
   const http::RequestHead head{request.method, request.target, version == "HTTP/1.0" ? 10 : 11,

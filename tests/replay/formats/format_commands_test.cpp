@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "replay/recording.hpp"
 #include "tests/support/imported.hpp"
@@ -156,6 +157,27 @@ TEST_F(FormatCommandsTest, WhatIsLostIsShownAndStored) {
   const auto losses = recording->losses().value();
   ASSERT_EQ(losses.size(), 1U);
   EXPECT_THAT(losses[0].reason, HasSubstr("a.gor: byte 288"));
+}
+
+// A recording of GoReplay's has a file for each 32 MB, or for each 256 records.
+TEST_F(FormatCommandsTest, ManyFilesAreOneRecordingHoweverFewMayBeOpen) {
+  std::vector<std::string> arguments = {"import", "gor"};
+  for (int i = 0; i < 200; ++i) {
+    const std::string name = "a_" + std::to_string(i) + ".gor";
+    write(name, kGor);
+    arguments.push_back(path(name));
+  }
+  arguments.insert(arguments.end(), {"-o", path("t.db")});
+
+  struct rlimit before {};
+
+  getrlimit(RLIMIT_NOFILE, &before);
+  struct rlimit few = before;
+  few.rlim_cur = 64;
+  setrlimit(RLIMIT_NOFILE, &few);
+  EXPECT_EQ(run(arguments), 0) << err;
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_THAT(out, HasSubstr("200 exchanges in"));
 }
 
 TEST_F(FormatCommandsTest, DamagedGzipIsSaidWithItsPlace) {
