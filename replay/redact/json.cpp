@@ -49,6 +49,10 @@ class ContentRedactor::JsonWalk {
   const bool paths_;
   std::string_view json_;
   Patch patch_;
+  // No text of use has more levels. Of deeper ones only the names count.
+  static constexpr std::size_t kLevelsMax = 1000;
+  std::size_t beyond_ = 0;
+  NameKind beyond_member_ = NameKind::ordinary;
   std::vector<Level> levels_;
   std::vector<JsonStep> place_;  // one step a level; only where there are paths
 };
@@ -120,6 +124,11 @@ std::size_t ContentRedactor::JsonWalk::space_end(std::size_t begin) const {
 }
 
 void ContentRedactor::JsonWalk::open(bool array) {
+  if (levels_.size() >= kLevelsMax) {
+    ++beyond_;
+    beyond_member_ = NameKind::ordinary;
+    return;
+  }
   Level level{.array = array};
   if (!levels_.empty()) {
     // Under "passwords" each element of an array is secret, but "auth" may be an object of much.
@@ -131,13 +140,18 @@ void ContentRedactor::JsonWalk::open(bool array) {
 }
 
 void ContentRedactor::JsonWalk::close() {
+  if (beyond_ > 0) {
+    --beyond_;
+    return;
+  }
   if (levels_.empty()) return;
   levels_.pop_back();
   if (paths_) place_.pop_back();
 }
 
 void ContentRedactor::JsonWalk::next_element() {
-  if (levels_.empty()) return;
+  beyond_member_ = NameKind::ordinary;
+  if (levels_.empty() || beyond_ > 0) return;
   levels_.back().member = NameKind::ordinary;
   if (!paths_) return;
   JsonStep& step = place_.back();
@@ -149,6 +163,10 @@ void ContentRedactor::JsonWalk::next_element() {
 }
 
 void ContentRedactor::JsonWalk::begin_member(std::string_view name) {
+  if (beyond_ > 0) {
+    beyond_member_ = owner_.names_.kind(name, SecretNames::Place::member);
+    return;
+  }
   if (levels_.empty()) levels_.push_back({});  // the text began somewhere inside
   if (paths_ && place_.empty()) place_.emplace_back();
   levels_.back().member = owner_.names_.kind(name, SecretNames::Place::member);
@@ -158,6 +176,7 @@ void ContentRedactor::JsonWalk::begin_member(std::string_view name) {
 NameKind ContentRedactor::JsonWalk::kind_here() const {
   if (levels_.empty()) return NameKind::ordinary;
   const Level& level = levels_.back();
+  if (beyond_ > 0) return level.secret ? NameKind::secret : beyond_member_;
   if (paths_) {
     if (owner_.names_.is_allowed(place_)) return NameKind::allowed;
     if (level.secret || owner_.names_.is_secret(place_)) return NameKind::secret;

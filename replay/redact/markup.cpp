@@ -28,16 +28,17 @@ std::string_view without_prefix(std::string_view name) {
   return colon == std::string_view::npos ? name : name.substr(colon + 1);
 }
 
-// The tag whose '<' is at `begin`.
+// The tag whose '<' is at `begin`. What comes behind so many attributes is taken for text.
 Tag read_tag(std::string_view text, std::size_t begin) {
   constexpr std::string_view kSpace = " \t\r\n";
+  constexpr std::size_t kAttributesMax = 1000;
   Tag tag;
   std::size_t i = begin + 1;
   const std::size_t name_end = std::min(text.find_first_of(" \t\r\n/>", i), text.size());
   const std::string_view name = text.substr(i, name_end - i);
   if (!name.empty() && (is_letter(name[0]) || name[0] == '_')) tag.name = without_prefix(name);
   i = name_end;
-  while (i < text.size() && text[i] != '>') {
+  while (i < text.size() && text[i] != '>' && tag.attributes.size() < kAttributesMax) {
     if (kSpace.find(text[i]) != std::string_view::npos || text[i] == '/') {
       tag.alone = text[i] == '/';
       ++i;

@@ -201,10 +201,12 @@ std::optional<TextSecret> digits_from(std::string_view text, std::size_t begin, 
   return std::nullopt;
 }
 
-// '+', then 8 to 15 digits (E.164), at most one separator between two of them. The first is no 0,
-// so that the offset of a time zone is none; a local prefix may stand in brackets.
+// '+', then 8 to 15 digits (E.164), at most two separators between two of them. The first is no 0,
+// so that the offset of a time zone is none; a local prefix may stand in brackets. Where other
+// numbers follow, it ends with the group that makes it 10 digits long.
 std::optional<TextSecret> international_phone(std::string_view text, std::size_t plus) {
   constexpr std::size_t kDigitsMin = 8;
+  constexpr std::size_t kDigitsWithArea = 10;
   constexpr std::size_t kDigitsMax = 15;
   if (plus > 0) {
     const char c = text[plus - 1];
@@ -212,8 +214,9 @@ std::optional<TextSecret> international_phone(std::string_view text, std::size_t
   }
   std::size_t digits = 0;
   std::size_t end = plus + 1;
+  std::size_t short_end = 0;
   int gap = 0;
-  for (std::size_t i = plus + 1; i < text.size() && gap <= 2; ++i) {
+  for (std::size_t i = plus + 1; i < text.size() && gap <= 2 && digits <= kDigitsMax; ++i) {
     const char c = text[i];
     if (is_digit(c)) {
       if (digits == 0 && c == '0') return std::nullopt;
@@ -221,12 +224,17 @@ std::optional<TextSecret> international_phone(std::string_view text, std::size_t
       gap = 0;
       end = i + 1;
     } else if (c == ' ' || c == '-' || c == '.' || c == '(' || c == ')') {
+      if (short_end == 0 && digits >= kDigitsWithArea) short_end = end;
       ++gap;
     } else {
       break;
     }
   }
-  if (digits < kDigitsMin || digits > kDigitsMax || !ends_alone(text, end)) return std::nullopt;
+  if (digits > kDigitsMax && short_end != 0) {
+    end = short_end;
+  } else if (digits < kDigitsMin || digits > kDigitsMax || !ends_alone(text, end)) {
+    return std::nullopt;
+  }
   return TextSecret{TextSecret::Kind::number, plus, end};
 }
 
@@ -252,11 +260,16 @@ constexpr std::uint8_t kColon = 2;
 constexpr std::uint8_t kEquals = 4;
 constexpr std::uint8_t kBracket = 8;
 constexpr std::uint8_t kDelimiter = 16;
+constexpr std::uint8_t kScheme = 32;
+// "basic " and eight characters.
+constexpr std::size_t kSchemeBytesMin = 14;
 
 constexpr std::array<std::uint8_t, 256> kTraits = [] {
   std::array<std::uint8_t, 256> table{};
   for (std::size_t i = 0; i < table.size(); ++i)
-    table[i] = kTriggers[i] == Trigger::none ? 0 : kFormed;
+    table[i] = kTriggers[i] == Trigger::none     ? 0
+               : kTriggers[i] == Trigger::scheme ? kScheme
+                                                 : kFormed;
   table[':'] |= kColon;
   table['='] |= kEquals;
   table['{'] |= kBracket;
@@ -272,7 +285,8 @@ TextTraits traits_of(std::string_view text) {
   unsigned seen = 0;
   for (const char c : text)
     seen |= kTraits[static_cast<unsigned char>(c)];
-  return {.formed = (seen & kFormed) != 0,
+  const bool scheme = (seen & kScheme) != 0 && text.size() >= kSchemeBytesMin;
+  return {.formed = scheme || (seen & kFormed) != 0,
           .colon = (seen & kColon) != 0,
           .equals = (seen & kEquals) != 0,
           .bracket = (seen & kBracket) != 0,

@@ -1,5 +1,6 @@
 // URLs, and the lists of parameters in them and in forms.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "replay/redact/content.hpp"
@@ -14,9 +15,8 @@ bool has_digit(std::string_view text) {
 }
 
 // An authorization code (RFC 6749 4.1.2) comes with the state that was sent along.
-bool is_code_of_login(std::string_view name, std::string_view parameters) {
-  return name == "code" &&
-         (parameters.starts_with("state=") || parameters.find("&state=") != std::string_view::npos);
+bool are_of_login(std::string_view parameters) {
+  return parameters.starts_with("state=") || parameters.find("&state=") != std::string_view::npos;
 }
 
 }  // namespace
@@ -39,6 +39,7 @@ std::optional<std::string> ContentRedactor::parameter_value(std::string_view nam
 
 std::optional<std::string> ContentRedactor::parameters(std::string_view parameters) {
   Patch patch(parameters);
+  std::optional<bool> of_login;
   std::size_t begin = 0;
   while (begin < parameters.size()) {
     const std::size_t end = std::min(parameters.find_first_of("&;", begin), parameters.size());
@@ -50,7 +51,8 @@ std::optional<std::string> ContentRedactor::parameters(std::string_view paramete
       const std::string_view name = parameter.substr(0, equals);
       const std::string_view raw = parameter.substr(equals + 1);
       std::optional<std::string> redacted;
-      if (is_code_of_login(name, parameters)) {
+      if (name == "code" && !of_login) of_login = are_of_login(parameters);
+      if (name == "code" && *of_login) {
         redacted = pseudonym(percent_decoded(raw));
         ++counts_.parameters;
       } else {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "gateway/core/random.hpp"
 #include "replay/redact/content.hpp"
 #include "replay/redact/encodings.hpp"
 #include "replay/redact/text.hpp"
@@ -254,6 +255,68 @@ TEST_F(RedactContent, NoCutOfATextCrashes) {
            {"", "application/json", "text/html", "multipart/form-data; boundary=a"})
         content.body(part, type);
     }
+  }
+}
+
+// Pieces of everything, in any order: what was redacted once stays as it is.
+TEST_F(RedactContent, RedactingTwiceIsRedactingOnce) {
+  const std::vector<std::string> pieces = {R"({"token":"a","x":)",
+                                           R"("password":"b\"c",)",
+                                           "[",
+                                           "]",
+                                           "}",
+                                           ",",
+                                           "?api_key=1&",
+                                           "code=a&state=b&",
+                                           "<pin>1</pin>",
+                                           "<a secret='x' ",
+                                           ">",
+                                           "Bearer a1b2c3d4 ",
+                                           "eyJhbGciOiJub25lIn0.e30. ",
+                                           "\n",
+                                           " ",
+                                           "4111 1111 1111 1111 ",
+                                           "+49 30 1234567 ",
+                                           "%7B%22token%22%3A%22x%22%7D",
+                                           "http://u:p@h/",
+                                           "=",
+                                           "\"",
+                                           "212-555-0123",
+                                           "AKIAIOSFODNN7EXAMPLE",
+                                           "/token/a1b2c3d4/",
+                                           "phone=0301234567&",
+                                           ":",
+                                           "\\",
+                                           "-"};
+  Random random(7);
+  for (int round = 0; round < 5000; ++round) {
+    std::string text;
+    for (std::uint64_t i = random.below(8); i > 0; --i)
+      text += pieces[random.below(pieces.size())];
+    for (const auto type :
+         {"application/json", "text/plain", "application/x-www-form-urlencoded"}) {
+      const auto once = content.body(text, type);
+      const std::string first = once.value_or(text);
+      EXPECT_EQ(content.body(first, type).value_or(first), first) << type << "\n" << text;
+    }
+    const auto once = content.url(text);
+    const std::string first = once.value_or(text);
+    EXPECT_EQ(content.url(first).value_or(first), first) << text;
+  }
+}
+
+TEST_F(RedactContent, HostileTextsTakeTimeInProportionToTheirSize) {
+  for (const std::string piece :
+       {"code=1&", "<a", "<a a a", "?a=", "\"\\", "+1 ", "eyJ", "bearer ", "[", "sk_live_",
+        "a?b#c;d", "%7B", "{\"a\":\"", "4111 ", "-----BEGIN PRIVATE KEY-----"}) {
+    std::string text;
+    while (text.size() < 2'000'000)
+      text += piece;
+    content.body(text, "text/plain");
+    content.body(text, "application/json");
+    content.parameters(text);
+    content.markup(text);
+    content.url(text);
   }
 }
 
