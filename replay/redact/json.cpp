@@ -2,6 +2,9 @@
 // is damaged or breaks off is searched as far as it goes; one that breaks off inside a secret loses
 // what there is of it.
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -14,6 +17,21 @@ namespace {
 
 bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+// The first quote at or behind `from`; most are near, so eight bytes are looked at together
+// (Warren, "Hacker's Delight", 6-1: the lowest zero byte of a word).
+std::size_t find_quote(std::string_view text, std::size_t from) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101U;
+  while (from + sizeof(std::uint64_t) <= text.size()) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + from, sizeof word);
+    word ^= kOnes * static_cast<unsigned char>('"');
+    const std::uint64_t zeros = (word - kOnes) & ~word & (kOnes << 7U);
+    if (zeros != 0) return from + static_cast<std::size_t>(std::countr_zero(zeros)) / 8;
+    from += sizeof word;
+  }
+  return text.find('"', from);
 }
 
 }  // namespace
@@ -106,7 +124,7 @@ std::optional<std::string> ContentRedactor::JsonWalk::run() {
 // The closing quote of the string whose first character is at `begin`, or the end.
 std::size_t ContentRedactor::JsonWalk::string_end(std::size_t begin) const {
   for (std::size_t from = begin;;) {
-    const std::size_t quote = json_.find('"', from);
+    const std::size_t quote = find_quote(json_, from);
     if (quote == std::string_view::npos) return json_.size();
     std::size_t first = quote;  // of the backslashes before it
     while (first > begin && json_[first - 1] == '\\')

@@ -148,6 +148,73 @@ TEST_F(CaptureCommandTest, SecretsReachTheFileOnlyOnRequest) {
   EXPECT_THAT(err, HasSubstr("guard"));
 }
 
+TEST_F(CaptureCommandTest, RulesOnTheCommandLineHideMoreAndLess) {
+  write("shop.pcap", tests::pcap_file(shop()));
+  EXPECT_EQ(run({"capture", "-r", path("shop.pcap"), "-o", path("t.db"), "--redact-param", "user",
+                 "--redact-field", "host", "--redact-allow", "sid"}),
+            0);
+  const auto first = Recording::open(path("t.db"))->find(1).value();
+  EXPECT_THAT(first->request->body,
+              ::testing::MatchesRegex("user=redacted-.*&password=redacted-.*"));
+  EXPECT_THAT(value_of(first->request->fields, "Host"), ::testing::StartsWith("redacted-"));
+  EXPECT_EQ(value_of(first->request->fields, "Cookie"), "sid=c00kie");
+}
+
+TEST_F(CaptureCommandTest, RecordingsUnderOneKeyHaveTheSamePseudonyms) {
+  write("shop.pcap", tests::pcap_file(shop()));
+  const auto cookie = [&](const std::string& key) {
+    EXPECT_EQ(run({"capture", "-r", path("shop.pcap"), "-o", path("t.db"), "--redact-key", key}),
+              0);
+    return std::string(
+        value_of(Recording::open(path("t.db"))->find(1).value()->request->fields, "Cookie"));
+  };
+  const std::string first = cookie(path("key"));
+  EXPECT_EQ(cookie(path("key")), first);
+  EXPECT_NE(cookie(path("other-key")), first);
+  EXPECT_EQ(fs::file_size(path("key")), 32U);
+  EXPECT_EQ(fs::status(path("key")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST_F(CaptureCommandTest, RulesThatCannotBeFollowedAreRefusedBeforeAnythingIsWritten) {
+  write("shop.pcap", tests::pcap_file(shop()));
+  write("short-key", "too short");
+  const auto refused = [&](const std::vector<std::string>& more, const std::string& text) {
+    std::vector<std::string> arguments = {"capture", "-r", path("shop.pcap"), "-o", path("t.db")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    EXPECT_EQ(run(arguments), 2) << text;
+    EXPECT_THAT(err, HasSubstr(text));
+    EXPECT_TRUE(nothing_left());
+  };
+  refused({"--redact-json", "user.name"}, "not understood at character 1");
+  refused({"--redact-key", path("short-key")}, "is no key");
+  refused({"--keep-secrets", "--redact-field", "x"}, "--keep-secrets hides nothing");
+}
+
+TEST_F(CaptureCommandTest, HolesBeyondTheAllowedShareMakeItNoEvidence) {
+  tests::Conversation talk;
+  talk.handshake();
+  talk.client("GET /a HTTP/1.1\r\nHost: shop\r\n\r\n");
+  talk.server("HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n" + std::string(1000, 'a'));
+  talk.server(std::string(1000, 'b'));
+  talk.server(std::string(1000, 'c'));
+  talk.close();
+  std::vector<tests::Frame> frames = talk.frames();
+  std::erase_if(frames, [](const tests::Frame& frame) {
+    return frame.bytes.find("bbbb") != std::string::npos;
+  });
+  write("hole.pcap", tests::pcap_file(frames));
+  EXPECT_EQ(capture("hole.pcap"), 4);
+  EXPECT_THAT(err, HasSubstr("1000 bytes are missing from " + path("hole.pcap")));
+  EXPECT_THAT(err, HasSubstr("more than 1 %"));
+  EXPECT_THAT(out, HasSubstr("lost: gap"));
+  EXPECT_EQ(run({"traffic", path("t.db")}), 0);
+  EXPECT_THAT(out, HasSubstr("losses, by reason"));
+  EXPECT_THAT(out, HasSubstr("gap"));
+  EXPECT_EQ(run({"capture", "-r", path("hole.pcap"), "-o", path("t.db"), "--allow-loss", "50"}), 0);
+  EXPECT_EQ(run({"capture", "-r", path("hole.pcap"), "-o", path("t.db"), "--allow-loss", "101"}),
+            2);
+}
+
 TEST_F(CaptureCommandTest, AMissingFileADirectoryAndAFileOfSomethingElseAreNamed) {
   EXPECT_EQ(capture("none.pcap"), 3);
   EXPECT_THAT(err, HasSubstr("none.pcap: No such file or directory"));
