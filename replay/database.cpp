@@ -17,6 +17,8 @@ Error error_of(sqlite3* database) {
   switch (code) {
     case SQLITE_FULL:
       return outside_error(path + ": no space left on the disk; free some or write elsewhere");
+    case SQLITE_READONLY:
+      return outside_error(path + ": was left unfinished; open it once where it can be written");
     case SQLITE_BUSY:
       return outside_error(path + ": is still being written by another process");
     case SQLITE_NOTADB:

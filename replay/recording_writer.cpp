@@ -33,8 +33,7 @@ constexpr std::uint64_t kExchangesPerSave = 10'000;
 // before the end, so a machine that loses power may lose the file.
 constexpr const char* kSettings =
     "PRAGMA page_size = 8192; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF; "
-    "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32000; PRAGMA temp_store = MEMORY; "
-    "BEGIN;";
+    "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32000; BEGIN;";
 
 std::string system_text(int code) {
   return std::strerror(code);
@@ -288,7 +287,10 @@ Result<void> RecordingWriter::finish(std::span<const LedgerLine> ledger) {
   state.close_database();
   if (auto done = sync_file(state.temporary); !done) return done;
   if (std::rename(state.temporary.c_str(), state.path.c_str()) != 0) {
-    return outside_error(state.path + ": cannot be written here: " + system_text(errno));
+    const int code = errno;
+    const std::string kept = std::exchange(state.temporary, {});
+    return outside_error(state.path + ": cannot be written here: " + system_text(code) +
+                         "; the whole recording is in " + kept);
   }
   state.temporary.clear();
   return {};

@@ -116,6 +116,7 @@ Result<RecordReport> record(PacketSource& source,
     if (options.live && options.duration && now - begun >= *options.duration) break;
     if (now - told < kProgressEvery) continue;
     told = now;
+    if (sink.failure) break;
     if (auto saved = writer.save(); !saved) return saved.error();
     progress({capture.ledger().frames.count, sink.exchanges, source.drops().kernel});
   }

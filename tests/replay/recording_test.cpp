@@ -414,6 +414,16 @@ TEST_F(RecordingTest, AFinishedRecordingDoesNotSayThatItIsUnfinished) {
   EXPECT_THAT(files(), ElementsAre("t.db"));
 }
 
+TEST_F(RecordingTest, AWholeRecordingThatCannotTakeItsNameStays) {
+  auto writer = RecordingWriter::create(path("t.db"), {});
+  writer->add(exchange(1, "/", "x")).value();
+  fs::create_directory(path("t.db"));
+  const auto finished = writer->finish({});
+  ASSERT_FALSE(finished);
+  EXPECT_THAT(finished.error().message, HasSubstr("the whole recording is in " + unfinished()));
+  EXPECT_TRUE(Recording::open(unfinished())->finished());
+}
+
 TEST_F(RecordingTest, WhatIsStillBeingWrittenIsNotRead) {
   auto writer = RecordingWriter::create(path("t.db"), {});
   writer->add(exchange(1, "/", "x")).value();
