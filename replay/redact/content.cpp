@@ -9,8 +9,6 @@
 namespace gatedrill::replay {
 namespace {
 
-// Shorter texts hold nothing that is known by its form.
-constexpr std::size_t kFormBytesMin = 10;
 // A URL in a parameter of a URL in a string of JSON, and so on: enough.
 constexpr int kDepthMax = 4;
 

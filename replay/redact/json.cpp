@@ -47,9 +47,8 @@ class ContentRedactor::JsonWalk {
   // An object or an array.
   struct Level {
     bool array = false;
-    bool secret = false;                   // all of it, by a path
-    NameKind kind = NameKind::ordinary;    // of an array's elements
-    NameKind member = NameKind::ordinary;  // of the member whose value comes next
+    bool secret = false;                 // all of it, by a path
+    NameKind kind = NameKind::ordinary;  // of an array's elements
   };
 
   [[nodiscard]] std::size_t string_end(std::size_t begin) const;
@@ -67,12 +66,12 @@ class ContentRedactor::JsonWalk {
   const bool paths_;
   std::string_view json_;
   Patch patch_;
+  NameKind kind_ = NameKind::ordinary;  // of the value that comes next, by its name
+  std::vector<Level> levels_;
+  std::vector<JsonStep> place_;  // one step a level; only where there are paths
   // No text of use has more levels. Of deeper ones only the names count.
   static constexpr std::size_t kLevelsMax = 1000;
   std::size_t beyond_ = 0;
-  NameKind beyond_member_ = NameKind::ordinary;
-  std::vector<Level> levels_;
-  std::vector<JsonStep> place_;  // one step a level; only where there are paths
 };
 
 std::optional<std::string> ContentRedactor::json(std::string_view json) {
@@ -83,39 +82,16 @@ std::optional<std::string> ContentRedactor::JsonWalk::run() {
   levels_.reserve(8);
   std::size_t i = 0;
   while (i < json_.size()) {
-    switch (json_[i]) {
-      case '{':
-      case '[':
-        open(json_[i] == '[');
-        ++i;
-        break;
-      case '}':
-      case ']':
-        close();
-        ++i;
-        break;
-      case ',':
-        next_element();
-        ++i;
-        break;
-      case '"':
-        i = string(i);
-        break;
-      case '-':
-      case '0':
-      case '1':
-      case '2':
-      case '3':
-      case '4':
-      case '5':
-      case '6':
-      case '7':
-      case '8':
-      case '9':
-        i = scalar(i);
-        break;
-      default:
-        ++i;
+    const char c = json_[i];
+    if (c == '"') {
+      i = string(i);
+    } else if (is_digit(c) || c == '-') {
+      i = scalar(i);
+    } else {
+      if (c == ',') next_element();
+      if (c == '{' || c == '[') open(c == '[');
+      if (c == '}' || c == ']') close();
+      ++i;
     }
   }
   return patch_.result();
@@ -141,23 +117,21 @@ std::size_t ContentRedactor::JsonWalk::space_end(std::size_t begin) const {
   return i;
 }
 
+// Under "passwords" each element of an array is secret, but "auth" may be an object of much.
 void ContentRedactor::JsonWalk::open(bool array) {
+  if (!array) kind_ = NameKind::ordinary;
   if (levels_.size() >= kLevelsMax) {
     ++beyond_;
-    beyond_member_ = NameKind::ordinary;
     return;
   }
-  Level level{.array = array};
-  if (!levels_.empty()) {
-    // Under "passwords" each element of an array is secret, but "auth" may be an object of much.
-    if (array) level.kind = kind_here();
-    level.secret = levels_.back().secret || (paths_ && owner_.names_.is_secret(place_));
-  }
-  levels_.push_back(level);
+  const bool secret =
+      !levels_.empty() && (levels_.back().secret || (paths_ && owner_.names_.is_secret(place_)));
+  levels_.push_back({.array = array, .secret = secret, .kind = kind_});
   if (paths_) place_.push_back({.element = array});
 }
 
 void ContentRedactor::JsonWalk::close() {
+  kind_ = NameKind::ordinary;
   if (beyond_ > 0) {
     --beyond_;
     return;
@@ -168,9 +142,9 @@ void ContentRedactor::JsonWalk::close() {
 }
 
 void ContentRedactor::JsonWalk::next_element() {
-  beyond_member_ = NameKind::ordinary;
+  kind_ = NameKind::ordinary;
   if (levels_.empty() || beyond_ > 0) return;
-  levels_.back().member = NameKind::ordinary;
+  if (levels_.back().array) kind_ = levels_.back().kind;
   if (!paths_) return;
   JsonStep& step = place_.back();
   if (step.element) {
@@ -181,25 +155,19 @@ void ContentRedactor::JsonWalk::next_element() {
 }
 
 void ContentRedactor::JsonWalk::begin_member(std::string_view name) {
-  if (beyond_ > 0) {
-    beyond_member_ = owner_.names_.kind(name, SecretNames::Place::member);
-    return;
-  }
-  if (levels_.empty()) levels_.push_back({});  // the text began somewhere inside
-  if (paths_ && place_.empty()) place_.emplace_back();
-  levels_.back().member = owner_.names_.kind(name, SecretNames::Place::member);
-  if (paths_) place_.back() = {.name = name};
+  kind_ = owner_.names_.kind(name, SecretNames::Place::member);
+  if (!paths_ || beyond_ > 0) return;
+  if (levels_.empty()) open(false);  // the text began somewhere inside
+  kind_ = owner_.names_.kind(name, SecretNames::Place::member);
+  place_.back() = {.name = name};
 }
 
 NameKind ContentRedactor::JsonWalk::kind_here() const {
-  if (levels_.empty()) return NameKind::ordinary;
-  const Level& level = levels_.back();
-  if (beyond_ > 0) return level.secret ? NameKind::secret : beyond_member_;
-  if (paths_) {
-    if (owner_.names_.is_allowed(place_)) return NameKind::allowed;
-    if (level.secret || owner_.names_.is_secret(place_)) return NameKind::secret;
-  }
-  return level.array ? level.kind : level.member;
+  if (!paths_ || levels_.empty()) return kind_;
+  if (beyond_ == 0 && owner_.names_.is_allowed(place_)) return NameKind::allowed;
+  if (levels_.back().secret) return NameKind::secret;
+  if (beyond_ == 0 && owner_.names_.is_secret(place_)) return NameKind::secret;
+  return kind_;
 }
 
 void ContentRedactor::JsonWalk::hide(std::size_t begin, std::size_t end, std::string_view value) {
@@ -218,6 +186,7 @@ std::size_t ContentRedactor::JsonWalk::string(std::size_t quote) {
     return colon + 1;
   }
   const NameKind kind = kind_here();
+  if (kind == NameKind::ordinary && content.size() < kFormBytesMin) return behind;
   const bool escaped = content.find('\\') != std::string_view::npos;
   if (kind == NameKind::secret) {
     if (!content.empty()) {
@@ -237,8 +206,9 @@ std::size_t ContentRedactor::JsonWalk::scalar(std::size_t begin) {
          !is_space(json[end])) {
     ++end;
   }
-  const std::string_view number = json_.substr(begin, end - begin);
   const NameKind kind = kind_here();
+  if (kind == NameKind::ordinary && end - begin < kFormBytesMin) return end;
+  const std::string_view number = json.substr(begin, end - begin);
   const bool numbers = owner_.names_.numbers();
   if (kind == NameKind::secret) {
     hide(begin, end, number);

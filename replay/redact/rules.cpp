@@ -1,7 +1,6 @@
 #include "replay/redact/rules.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "replay/redact/encodings.hpp"
 
@@ -78,13 +77,6 @@ NameKind kind_of_folded(std::string_view text) {
     return NameKind::identifier;
   }
   return NameKind::ordinary;
-}
-
-template <class Word>
-std::uint64_t word_at(const char* bytes) {
-  Word word = 0;
-  std::memcpy(&word, bytes, sizeof word);
-  return word;
 }
 
 Error bad_path(std::string_view text, std::size_t at) {
@@ -200,41 +192,15 @@ NameKind SecretNames::look_up(std::string_view name, Place place) const {
   return kind_of_folded(text);
 }
 
-// Of two words that may overlap, one begins where the name does and one ends where it does.
-SecretNames::PackedName SecretNames::pack(std::string_view name) {
-  PackedName out;
-  out.size = name.size();
-  const char* begin = name.data();
-  const char* end = begin + name.size();
-  if (name.size() < 4) {
-    for (const char c : name)
-      out.words[0] = out.words[0] << 8U | static_cast<unsigned char>(c);
-  } else if (name.size() < 8) {
-    out.words[0] = word_at<std::uint32_t>(begin) | word_at<std::uint32_t>(end - 4) << 32U;
-  } else {
-    out.words[0] = word_at<std::uint64_t>(begin);
-    out.words[1] = word_at<std::uint64_t>(end - 8);
-    if (name.size() > 16) {
-      out.words[2] = word_at<std::uint64_t>(begin + 8);
-      out.words[3] = word_at<std::uint64_t>(end - 16);
-    }
-  }
-  return out;
-}
-
-NameKind SecretNames::kind(std::string_view name, Place place) {
-  if (name.empty()) return NameKind::ordinary;
-  if (name.size() > sizeof(PackedName::words)) return look_up(name, place);
-  const PackedName packed = pack(name);
-  const std::uint64_t hash =
-      (packed.words[0] * 31 + packed.words[1] + packed.size) * 0x9e3779b97f4a7c15U;
-  Known& known = known_[static_cast<std::size_t>(hash >> 40U) % kKnownMax];
-  if (!(known.name == packed)) {
-    known.name = packed;
-    for (const Place each : {Place::field, Place::parameter, Place::member})
-      known.kinds[static_cast<std::size_t>(each)] = look_up(name, each);
-  }
-  return known.kinds[static_cast<std::size_t>(place)];
+const SecretNames::Known& SecretNames::learn(std::size_t at,
+                                             std::string_view name,
+                                             const PackedName& packed) {
+  turn_ ^= 1U;
+  Known& known = known_[at ^ turn_];
+  known.name = packed;
+  for (const Place place : {Place::field, Place::parameter, Place::member})
+    known.kinds[static_cast<std::size_t>(place)] = look_up(name, place);
+  return known;
 }
 
 bool SecretNames::is_secret(std::span<const JsonStep> place) const {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -69,7 +70,16 @@ class SecretNames {
   // Fails (usage) if a path is none.
   static Result<SecretNames> create(const RedactionRules& rules);
 
-  [[nodiscard]] NameKind kind(std::string_view name, Place place);
+  [[nodiscard]] NameKind kind(std::string_view name, Place place) {
+    if (name.empty()) return NameKind::ordinary;
+    if (name.size() > sizeof(PackedName::words)) return look_up(name, place);
+    const PackedName packed(name);
+    const std::size_t at = packed.hash() % kKnownMax;
+    const Known* known = &known_[at];
+    if (!(known->name == packed)) known = &known_[at ^ 1U];
+    if (!(known->name == packed)) known = &learn(at, name, packed);
+    return known->kinds[static_cast<std::size_t>(place)];
+  }
 
   [[nodiscard]] bool numbers() const { return numbers_; }
 
@@ -86,31 +96,67 @@ class SecretNames {
     std::optional<Place> place{};
   };
 
-  // A name of up to 32 bytes, as numbers: quick to compare.
+  // A name of up to 32 bytes as numbers, quick to compare: two words that begin and end with it
+  // and may overlap, and two more if it is longer.
   struct PackedName {
-    std::array<std::uint64_t, 4> words{};
-    std::size_t size = 0;
+    PackedName() = default;
+
+    explicit PackedName(std::string_view name) : size(name.size()) {
+      const char* begin = name.data();
+      const char* end = begin + size;
+      if (size >= 8) {
+        words[0] = word_at<std::uint64_t>(begin);
+        words[1] = word_at<std::uint64_t>(end - 8);
+        if (size > 16) {
+          words[2] = word_at<std::uint64_t>(begin + 8);
+          words[3] = word_at<std::uint64_t>(end - 16);
+        }
+      } else if (size >= 4) {
+        words[0] = word_at<std::uint32_t>(begin);
+        words[1] = word_at<std::uint32_t>(end - 4);
+      } else {
+        for (const char c : name)
+          words[0] = words[0] << 8U | static_cast<unsigned char>(c);
+      }
+    }
+
+    template <class Word>
+    static std::uint64_t word_at(const char* bytes) {
+      Word word = 0;
+      std::memcpy(&word, bytes, sizeof word);
+      return word;
+    }
 
     bool operator==(const PackedName& other) const {
-      return size == other.size && words[0] == other.words[0] && words[1] == other.words[1] &&
-             words[2] == other.words[2] && words[3] == other.words[3];
+      return ((size ^ other.size) | (words[0] ^ other.words[0]) | (words[1] ^ other.words[1]) |
+              (words[2] ^ other.words[2]) | (words[3] ^ other.words[3])) == 0;
     }
+
+    [[nodiscard]] std::size_t hash() const {
+      const std::uint64_t mixed =
+          (words[0] ^ words[1] * 0xff51afd7ed558ccdU ^ size) * 0x9e3779b97f4a7c15U;
+      return static_cast<std::size_t>(mixed ^ mixed >> 32U);
+    }
+
+    std::array<std::uint64_t, 4> words{};
+    std::uint64_t size = 0;
   };
 
   struct Known {
-    PackedName name;
+    PackedName name{};
     std::array<NameKind, 3> kinds{};
   };
 
-  [[nodiscard]] static PackedName pack(std::string_view name);
-
+  // In one of two places, so that two names in use need not drive each other out.
+  const Known& learn(std::size_t at, std::string_view name, const PackedName& packed);
   [[nodiscard]] NameKind look_up(std::string_view name, Place place) const;
 
   std::vector<Rule> rules_;
   std::vector<JsonPath> secret_paths_;
   std::vector<JsonPath> allowed_paths_;
   bool numbers_ = true;
-  static constexpr std::size_t kKnownMax = 256;
+  static constexpr std::size_t kKnownMax = 512;
+  std::size_t turn_ = 0;
   std::vector<Known> known_ = std::vector<Known>(kKnownMax);
 };
 

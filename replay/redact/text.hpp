@@ -15,6 +15,9 @@
 
 namespace gatedrill::replay {
 
+// Shorter texts hold nothing that is known by its form.
+inline constexpr std::size_t kFormBytesMin = 9;
+
 struct TextSecret {
   enum class Kind : std::uint8_t { token, number } kind = Kind::token;
   std::size_t begin = 0;
