@@ -9,7 +9,8 @@ namespace gatedrill::replay::capture {
 
 Capture::Capture(CaptureOptions options, ExchangeSink& sink)
     : options_(std::move(options)),
-      context_{.sink = sink,
+      sink_(sink, ledger_),
+      context_{.sink = sink_,
                .ledger = ledger_,
                .limits = options_.http,
                .held = {.max = options_.http.held_bytes}},

@@ -15,6 +15,7 @@
 #include "replay/capture/ip_fragments.hpp"
 #include "replay/capture/ledger.hpp"
 #include "replay/capture/packet.hpp"
+#include "replay/capture/reasoned_sink.hpp"
 #include "replay/capture/packet_source.hpp"
 #include "replay/capture/tcp_reassembly.hpp"
 #include "replay/capture/tls_key_log.hpp"
@@ -52,6 +53,7 @@ class Capture {
 
   CaptureOptions options_;
   Ledger ledger_;
+  ReasonedSink sink_;
   HttpContext context_;
   KeyLog keys_;
   IpFragments fragments_;

@@ -118,6 +118,8 @@ std::vector<std::string> Ledger::open_sums() const {
   check(open, "answers", responses.paired + responses.alone,
         responses.complete.count + responses.partial.count);
   check(open, "pairs", requests.paired, responses.paired);
+  const std::uint64_t partial = requests.partial.count + responses.partial.count;
+  check(open, "partial messages by their reasons", partial, partial - partial_without_reason);
   return open;
 }
 

@@ -7,6 +7,7 @@
 //   delivered and decrypted bytes = HTTP + tunnels + TLS + HTTP/2 + other protocols + skipped
 //   TLS = opened records + handshakes and alerts + unread
 //   requests, answers = complete + partial, and = paired + alone
+//   each partial one has a reason in `losses`
 #pragma once
 
 #include <array>
@@ -115,6 +116,7 @@ struct Ledger {
 
   MessageTally requests;
   MessageTally responses;
+  std::uint64_t partial_without_reason = 0;
   Tally informational;  // 1xx answers
   Tally tunnels;        // exchanges that ended in one
   Tally defective;      // messages with a defect in their head or framing

@@ -233,6 +233,25 @@ TEST(LossReasons, ASumThatDoesNotCloseIsNamed) {
   EXPECT_GE(broken([](Ledger& ledger) { ++ledger.http.bytes; }), 1U);
   EXPECT_GE(broken([](Ledger& ledger) { ++ledger.requests.paired; }), 1U);
   EXPECT_GE(broken([](Ledger& ledger) { ++ledger.responses.partial.count; }), 1U);
+  EXPECT_GE(broken([](Ledger& ledger) { ++ledger.partial_without_reason; }), 1U);
+}
+
+TEST(LossReasons, APartialMessageWithoutOneIsNoticed) {
+  Captured all;
+  Ledger ledger;
+  ReasonedSink sink(all, ledger);
+  RecordedExchange partial;
+  partial.connection = 7;
+  partial.response = RecordedResponse{.status = 200, .complete = false};
+  sink.on_loss({.connection = 8, .direction = "response", .reason = "gap"});
+  sink.on_loss({.connection = 7, .direction = "request", .reason = "gap"});
+  sink.on_exchange(partial);
+  EXPECT_EQ(ledger.partial_without_reason, 1U);
+  sink.on_loss({.connection = 7, .direction = "response", .reason = "gap"});
+  sink.on_exchange(partial);
+  EXPECT_EQ(ledger.partial_without_reason, 1U);
+  EXPECT_EQ(all.exchanges.size(), 2U);
+  EXPECT_EQ(all.losses.size(), 3U);
 }
 
 }  // namespace
