@@ -310,7 +310,7 @@ TEST_F(RedactContent, HostileTextsTakeTimeInProportionToTheirSize) {
        {"code=1&", "<a", "<a a a", "?a=", "\"\\", "+1 ", "eyJ", "bearer ", "[", "sk_live_",
         "a?b#c;d", "%7B", "{\"a\":\"", "4111 ", "-----BEGIN PRIVATE KEY-----"}) {
     std::string text;
-    while (text.size() < 2'000'000)
+    while (text.size() < 300'000)
       text += piece;
     content.body(text, "text/plain");
     content.body(text, "application/json");
