@@ -167,8 +167,7 @@ class AccessLogReader {
     response.status = entry.status;
     response.version = exchange.request ? exchange.request->version : "HTTP/1.1";
     response.fields = std::move(entry.response_fields);
-    const std::string_view method = exchange.request ? exchange.request->method : "";
-    if (entry.response_bytes == 0 || !may_have_body(entry.status, method)) return;
+    if (entry.response_bytes == 0 || !may_have_body(entry.status, method_of(exchange))) return;
     response.complete = false;
     sink_.count("answers without their body", entry.response_bytes, "it is not in the log");
   }

@@ -146,6 +146,14 @@ int run_export(const ExportArguments& arguments) {
   if (!recording) return fail("export", recording.error());
   auto redaction = formats::redaction_note(*recording);
   if (!redaction) return fail("export", redaction.error());
+  if (arguments.output != "-" && Recording::open(arguments.output)) {
+    return fail("export", usage_error(arguments.output +
+                                      ": is a recording, and would be lost; name another file"));
+  }
+  if (!recording->finished()) {
+    say("export", arguments.recording +
+                      ": is unfinished, its writer was killed: what it had saved is exported");
+  }
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
   auto output = formats::Output::create(arguments.output, stop_requested);

@@ -317,7 +317,7 @@ class GorReader {
       }
     }
     if (answer != nullptr) {
-      auto read = read_response(answer->payload, exchange.request ? exchange.request->method : "");
+      auto read = read_response(answer->payload, method_of(exchange));
       if (!read) {
         lose(answer->place, "a payload that is no HTTP/1 answer", first_line(answer->payload),
              "response", answer->payload.size());

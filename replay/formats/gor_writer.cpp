@@ -91,7 +91,7 @@ class GorWriter {
       notes_.add("answers left out: not whole", exchange.id);
       return;
     }
-    const std::string_view method = exchange.request ? exchange.request->method : "";
+    const std::string_view method = method_of(exchange);
     auto wire = to_wire(response, method);
     if (wire && !is_safe(wire->bytes)) wire = to_wire(response, method, kGorMonkeys);
     if (wire && !is_safe(wire->bytes)) wire.reset();

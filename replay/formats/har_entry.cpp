@@ -418,11 +418,10 @@ void HarEntryReader::read_times(const Json& entry, RecordedExchange& exchange) {
 void HarEntryReader::read_content(const Json& json, Place& at) {
   RecordedResponse& response = *at.exchange.response;
   const Json& content = member(json, "content");
-  const std::string method = at.exchange.request ? at.exchange.request->method : "";
   const std::string wire = text_of(content, "_wire_base64");
   const std::string text = text_of(content, "text");
   const std::uint64_t size = size_of(content, "size");
-  if (!may_have_body(response.status, method)) {
+  if (!may_have_body(response.status, method_of(at.exchange))) {
     if (!text.empty()) {
       sink_.count("contents left out: not of this answer", text.size(),
                   "browsers show what they have cached with a 304");

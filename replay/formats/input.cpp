@@ -52,8 +52,8 @@ Result<Input> Input::open(const std::string& path) {
 Input Input::from_bytes(std::string bytes, std::string name) {
   Input input("", std::move(name));
   input.source_ = std::make_unique<Source>();
+  input.buffer_.resize(std::clamp<std::size_t>(bytes.size(), 1, kBufferBytes));
   input.source_->bytes = std::move(bytes);
-  input.buffer_.resize(kBufferBytes);
   return input;
 }
 

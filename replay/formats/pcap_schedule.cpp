@@ -59,6 +59,7 @@ void PacketSchedule::push(Due due) {
   due.at_ns = std::max(due.at_ns, way.last_ns);
   way.last_ns = due.at_ns;
   ++way.queued;
+  waiting_bytes_ += due.size;
   wait(std::move(due));
 }
 
@@ -87,6 +88,7 @@ void PacketSchedule::send_next() {
   Flow& flow = *due.flow;
   Way& way = flow.way(due.from);
   if (!due.planned) --way.queued;
+  waiting_bytes_ -= due.size;
   if (flow.over || (due.planned && waits(due))) return;
   write(flow, due.from, due.flags,
         due.bytes ? std::string_view(*due.bytes).substr(due.begin, due.size) : std::string_view{},

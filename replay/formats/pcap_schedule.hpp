@@ -70,6 +70,9 @@ class PacketSchedule {
   void send_until(std::int64_t until_ns);
   void send_all();
 
+  // Of the data that wait.
+  [[nodiscard]] std::size_t waiting_bytes() const { return waiting_bytes_; }
+
  private:
   struct Due {
     std::int64_t at_ns = 0;
@@ -98,6 +101,7 @@ class PacketSchedule {
   Output& output_;
   std::function<void(const Flow&)> on_over_;
   std::priority_queue<Due, std::vector<Due>, std::greater<>> queue_;
+  std::size_t waiting_bytes_ = 0;
   std::uint64_t order_ = 0;
   std::uint16_t ip_id_ = 0;
 };

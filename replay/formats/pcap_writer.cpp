@@ -40,6 +40,10 @@ class PcapWriter {
     if (!prepare(exchange, messages)) return;
     auto flow = flow_for(exchange, messages);
     queue_messages(exchange, messages, flow);
+    if (schedule_.waiting_bytes() < kWaitingBytesMax) return;
+    notes_.add("times at which too much is under way: what follows there is not in their order",
+               exchange.id);
+    schedule_.send_all();
   }
 
   void finish() {
@@ -73,7 +77,7 @@ class PcapWriter {
       messages.request = std::make_shared<const std::string>(std::move(wire->bytes));
     }
     if (exchange.response) {
-      auto wire = to_wire(*exchange.response, exchange.request ? exchange.request->method : "");
+      auto wire = to_wire(*exchange.response, method_of(exchange));
       if (!wire) {
         notes_.add("answers left out: cannot be written as HTTP/1", exchange.id);
       } else {
@@ -285,6 +289,8 @@ class PcapWriter {
     if (found->second.empty()) flows_.erase(found);
   }
 
+  // What thousands of exchanges at one time may hold.
+  static constexpr std::size_t kWaitingBytesMax = std::size_t{64} * 1024 * 1024;
   static constexpr std::uint16_t kHttpPort = 80;
   static constexpr std::uint16_t kHttpsPort = 443;
   static constexpr TcpFlags kFin = {.fin = true, .ack = true};

@@ -380,6 +380,11 @@ std::string protocol_of(std::string_view version) {
   return "http/1.1";
 }
 
+std::string_view method_of(const RecordedExchange& exchange) {
+  if (!exchange.request) return {};
+  return exchange.request->method;
+}
+
 bool may_have_body(int status, std::string_view method) {
   constexpr int kNoContent = 204;
   constexpr int kNotModified = 304;

@@ -63,6 +63,9 @@ struct ReadResponse {
 // "http/1.1" for "HTTP/1.1", "h2" for "HTTP/2".
 [[nodiscard]] std::string protocol_of(std::string_view version);
 
+// The request's method; empty where the request was not seen.
+[[nodiscard]] std::string_view method_of(const RecordedExchange& exchange);
+
 // Whether an answer with this status to this method has a body at all (RFC 9112 6.3).
 [[nodiscard]] bool may_have_body(int status, std::string_view method);
 

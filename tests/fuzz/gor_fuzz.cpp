@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const replay::RecordedExchange& exchange : read.exchanges) {
     if (exchange.request) fuzz::check_request(*exchange.request, exchange.host);
     if (exchange.response) {
-      fuzz::check_answer(*exchange.response, exchange.request ? exchange.request->method : "");
+      fuzz::check_answer(*exchange.response, replay::formats::method_of(exchange));
     }
   }
   return 0;

@@ -135,6 +135,11 @@ TEST_F(AccessLogTest, BodiesThatTheLogLacksMakeRequestsPartial) {
   EXPECT_EQ(imported.counts["requests without their body"], 1);
 }
 
+TEST_F(AccessLogTest, AnAnswerToHeadHasNoBodyWhateverItsSize) {
+  EXPECT_TRUE(read_one(R"(1.2.3.4 - - [17/May/2015:10:05:03 +0000] "HEAD / HTTP/1.1)" + kTail)
+                  .response->complete);
+}
+
 TEST_F(AccessLogTest, NobodyGotAnAnswerWith499And444) {
   for (const char* status : {"499", "444", "000"}) {
     EXPECT_FALSE(

@@ -112,6 +112,16 @@ TEST_F(FormatCommandsTest, ExportGoesToStandardOutputIfNoFileIsNamed) {
   EXPECT_EQ(import("gor", "b.gor.gz"), 0) << err;
 }
 
+TEST_F(FormatCommandsTest, ARecordingIsNotOverwrittenByItsExport) {
+  write("a.gor", kGor);
+  ASSERT_EQ(import("gor", "a.gor"), 0) << err;
+  EXPECT_EQ(run({"export", path("t.db"), "-f", "gor", "-o", path("t.db")}), 2);
+  EXPECT_THAT(err, HasSubstr("t.db: is a recording, and would be lost"));
+  EXPECT_TRUE(Recording::open(path("t.db")));
+  EXPECT_EQ(run({"import", "gor", path("a.gor"), "-o", path("a.gor")}), 2);
+  EXPECT_THAT(err, HasSubstr("exists and is not a recording"));
+}
+
 TEST_F(FormatCommandsTest, AWrongFileIsRefusedAndLeavesNothing) {
   write("a.har", "{\"log\": {\"entries\": []}}");
   EXPECT_EQ(import("gor", "a.har"), 2);

@@ -179,6 +179,14 @@ TEST_F(GorTest, ASeparatorInsideAPayloadIsSaidWithItsPlace) {
             "x.gor: byte 0: a request that is not whole\n");
 }
 
+TEST_F(GorTest, ASeparatorInsideAChunkedBodyIsSaidToo) {
+  read({"1 ab 1 0\nPOST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n10\r\na" + kSeparator +
+        "b\r\n0\r\n\r\n" + kSeparator});
+  EXPECT_FALSE(only().request->complete);
+  EXPECT_EQ(only().request->body, "a");
+  EXPECT_THAT(imported.lost(), HasSubstr("fewer than three fields"));
+}
+
 TEST_F(GorTest, ACarriageReturnBeforeTheCodePointsBelongsToThePayload) {
   read({"1 ab 1 0\nPOST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nab\r" + kSeparator});
   EXPECT_EQ(only().request->body, "ab\r");

@@ -252,6 +252,19 @@ TEST_F(PcapTest, ConnectionsWithEqualAddressesAtATimeStayApart) {
   EXPECT_THAT(exported.notes, ElementsAre(HasSubstr("another client port")));
 }
 
+TEST_F(PcapTest, WhatIsUnderWayAtOneTimeHasABound) {
+  std::vector<RecordedExchange> all;
+  for (std::int64_t i = 1; i <= 6; ++i) {
+    RecordedExchange one = testing::recorded(i, Duration{0}, i);
+    one.response->body = std::string(12U * 1024 * 1024, 'x');
+    one.response->fields = {{"Content-Length", std::to_string(one.response->body.size())}};
+    one.latency = Duration{1000};
+    all.push_back(one);
+  }
+  tests::export_exchanges(exported, pcap_format(), all);
+  EXPECT_THAT(exported.notes, ::testing::Contains(HasSubstr("too much is under way: what")));
+}
+
 TEST_F(PcapTest, UnknownAddressesAreOfTheRangesForDocumentation) {
   RecordedExchange one = testing::recorded(1, Duration{0});
   one.client.clear();
