@@ -144,9 +144,8 @@ std::string live_filter(const CaptureArguments& arguments) {
 
 int run_capture(const CaptureArguments& arguments) {
   const bool live = !arguments.interface.empty();
-  auto source =
-      live ? capture::open_interface(arguments.interface, live_filter(arguments))
-           : capture::open_file(arguments.file, arguments.filter);
+  auto source = live ? capture::open_interface(arguments.interface, live_filter(arguments))
+                     : capture::open_file(arguments.file, arguments.filter);
   if (!source) return fail("capture", source.error());
   const auto writing = recording_options(arguments.redaction);
   if (!writing) return fail("capture", writing.error());
@@ -176,35 +175,6 @@ int run_capture(const CaptureArguments& arguments) {
   }
   if (!*report) return fail("capture", report->error());
   return judge(arguments, **report);
-}
-
-int run_traffic(const std::string& file, int top) {
-  auto summary = summarize(file, top);
-  if (!summary) return fail("traffic", summary.error());
-  auto recording = Recording::open(file);
-  if (!recording) return fail("traffic", recording.error());
-  auto ledger = recording->ledger();
-  if (!ledger) return fail("traffic", ledger.error());
-  std::cout << render(*summary) << "\n" << render(*ledger);
-  if (recording->finished()) return 0;
-  std::cerr << "gatedrill traffic: " << file
-            << ": is unfinished; its writer was ended before it was done, and what it had not "
-               "saved is missing\n";
-  return kNotEvidence;
-}
-
-int run_show(const std::string& file, std::int64_t id) {
-  auto recording = Recording::open(file);
-  if (!recording) return fail("traffic show", recording.error());
-  auto exchange = recording->find(id);
-  if (!exchange) return fail("traffic show", exchange.error());
-  if (!*exchange) {
-    return fail("traffic show",
-                usage_error(file + ": has no exchange " + std::to_string(id) + "; `sqlite3 " +
-                            file + " 'SELECT id FROM exchanges'` lists them"));
-  }
-  std::cout << render(**exchange);
-  return 0;
 }
 
 }  // namespace
@@ -249,34 +219,6 @@ void add_capture_command(CLI::App& app, int& exit_status) {
       return;
     }
     exit_status = run_capture(*arguments);
-  });
-}
-
-void add_traffic_command(CLI::App& app, int& exit_status) {
-  struct Arguments {
-    std::string file;
-    std::int64_t id = 0;
-    int top = 20;
-  };
-
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("traffic", "Say what is in a recording");
-  command->footer("Examples: gatedrill traffic traffic.db; gatedrill traffic show traffic.db 17");
-  command->add_option("file", arguments->file, "The recording")->type_name("traffic.db");
-  command->add_option("--top", arguments->top, "How many lines a list has")
-      ->check(CLI::Range(1, 1'000'000));
-  CLI::App* show = command->add_subcommand("show", "Show one exchange in full");
-  show->add_option("file", arguments->file, "The recording")->required()->type_name("traffic.db");
-  show->add_option("id", arguments->id, "Its id in the view exchanges")->required();
-  command->require_subcommand(0, 1);
-  command->callback([arguments, show, &exit_status] {
-    if (show->parsed()) {
-      exit_status = run_show(arguments->file, arguments->id);
-    } else if (arguments->file.empty()) {
-      exit_status = fail("traffic", usage_error("name a recording, such as traffic.db"));
-    } else {
-      exit_status = run_traffic(arguments->file, arguments->top);
-    }
   });
 }
 

@@ -1,4 +1,4 @@
-// The commands `capture` and `traffic`.
+// The command `capture`.
 #pragma once
 
 namespace CLI {
@@ -9,8 +9,5 @@ namespace gatedrill::replay {
 
 // `gatedrill capture`: HTTP from an interface or a capture file into a recording.
 void add_capture_command(CLI::App& app, int& exit_status);
-
-// `gatedrill traffic`: what is in a recording; `traffic show`: one exchange in full.
-void add_traffic_command(CLI::App& app, int& exit_status);
 
 }  // namespace gatedrill::replay

@@ -11,6 +11,7 @@
 #include "replay/body_store.hpp"
 #include "replay/database.hpp"
 #include "replay/recording_schema.hpp"
+#include "replay/row_readers.hpp"
 
 namespace gatedrill::replay {
 namespace {
@@ -31,18 +32,6 @@ constexpr int kMethodColumn = 10;
 constexpr int kStatusColumn = 18;
 constexpr int kCourseColumn = 26;
 
-constexpr std::string_view kSelectConnections = R"sql(
-SELECT connection, client, server, opened_ns, closed_ns, closed_by, how, idle_before_close_ns,
-       gap_bytes, connect, syns, answered_ns, established_ns,
-       client_fin_ns, client_rst_ns, client_fin_acked, client_rst_acked, client_sent, client_acked,
-       client_retransmissions, client_zero_windows,
-       server_fin_ns, server_rst_ns, server_fin_acked, server_rst_acked, server_sent, server_acked,
-       server_retransmissions, server_zero_windows
-FROM t_connections ORDER BY connection
-)sql";
-constexpr int kClientSideColumn = 13;
-constexpr int kServerSideColumn = 21;
-
 std::vector<int> split_numbers(std::string_view text) {
   std::vector<int> numbers;
   for (bool fresh = true; const char c : text) {
@@ -55,50 +44,6 @@ std::vector<int> split_numbers(std::string_view text) {
     numbers.back() = numbers.back() * 10 + (c - '0');
   }
   return numbers;
-}
-
-std::optional<std::int64_t> optional_integer(const Statement& row, int column) {
-  if (row.is_null(column)) return std::nullopt;
-  return row.integer(column);
-}
-
-std::optional<UnixTime> optional_time(const Statement& row, int column) {
-  if (row.is_null(column)) return std::nullopt;
-  return UnixTime{row.integer(column)};
-}
-
-std::optional<Duration> optional_duration(const Statement& row, int column) {
-  if (row.is_null(column)) return std::nullopt;
-  return Duration{row.integer(column)};
-}
-
-std::uint32_t small(const Statement& row, int column) {
-  return static_cast<std::uint32_t>(row.integer(column));
-}
-
-RecordedSide read_side(const Statement& row, int first) {
-  return {.fin = optional_time(row, first),
-          .rst = optional_time(row, first + 1),
-          .fin_acked = optional_integer(row, first + 2),
-          .rst_acked = optional_integer(row, first + 3),
-          .sent = row.integer(first + 4),
-          .acked = row.integer(first + 5),
-          .retransmissions = small(row, first + 6),
-          .zero_windows = small(row, first + 7)};
-}
-
-void read_course(const Statement& row, int first, RecordedExchange& exchange) {
-  exchange.request_end = optional_time(row, first);
-  exchange.response_begin = optional_time(row, first + 1);
-  exchange.response_end = optional_time(row, first + 2);
-  exchange.ordinal = small(row, first + 3);
-  exchange.idle_before = optional_duration(row, first + 4);
-  if (row.is_null(first + 5)) return;
-  exchange.transport = {.request_begin = row.integer(first + 5),
-                        .request_end = row.integer(first + 6),
-                        .acknowledged = row.integer(first + 7) != 0,
-                        .after_fin = row.integer(first + 8) != 0,
-                        .retransmissions = small(row, first + 9)};
 }
 
 }  // namespace
@@ -213,7 +158,13 @@ Result<RecordedExchange> Recording::State::read_exchange(const Statement& row) c
     response.reason = row.text(kStatusColumn + 1);
     if (auto done = read_message(row, kStatusColumn + 2, response); !done) return done.error();
   }
-  read_course(row, kCourseColumn, exchange);
+  const ExchangeCourse course = read_course(row, kCourseColumn);
+  exchange.request_end = course.request_end;
+  exchange.response_begin = course.response_begin;
+  exchange.response_end = course.response_end;
+  exchange.ordinal = course.ordinal;
+  exchange.idle_before = course.idle_before;
+  exchange.transport = course.transport;
   return exchange;
 }
 
@@ -253,29 +204,15 @@ Result<std::optional<RecordedExchange>> Recording::find(std::int64_t id) const {
 }
 
 Result<std::vector<RecordedConnection>> Recording::connections() const {
-  auto rows = state_->database.prepare(kSelectConnections);
+  auto rows = state_->database.prepare("SELECT " + std::string(kConnectionColumns) +
+                                       " FROM t_connections c ORDER BY connection");
   if (!rows) return rows.error();
   std::vector<RecordedConnection> all;
   for (;;) {
     auto row = rows->step();
     if (!row) return row.error();
     if (!*row) return all;
-    RecordedConnection& connection = all.emplace_back();
-    connection.connection = rows->integer(0);
-    connection.client = rows->text(1);
-    connection.server = rows->text(2);
-    connection.opened = optional_time(*rows, 3);
-    connection.closed = optional_time(*rows, 4);
-    connection.closed_by = rows->text(5);
-    connection.how = rows->text(6);
-    connection.idle_before_close = optional_duration(*rows, 7);
-    connection.gap_bytes = static_cast<std::uint64_t>(rows->integer(8));
-    connection.connect = rows->text(9);
-    connection.syns = small(*rows, 10);
-    connection.answered = optional_time(*rows, 11);
-    connection.established = optional_time(*rows, 12);
-    connection.client_side = read_side(*rows, kClientSideColumn);
-    connection.server_side = read_side(*rows, kServerSideColumn);
+    all.push_back(read_connection(*rows, 0));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "replay/capture_command.hpp"
 #include "replay/formats/format_commands.hpp"
 #include "replay/replay_command.hpp"
+#include "replay/traffic_command.hpp"
 #include "reports/command.hpp"
 #include "reports/queued_sink.hpp"
 #include "scenarios/command.hpp"

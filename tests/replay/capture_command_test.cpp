@@ -19,6 +19,7 @@
 
 #include "replay/recording.hpp"
 #include "replay/recording_writer.hpp"
+#include "replay/traffic_command.hpp"
 #include "tests/support/pcap_builder.hpp"
 #include "tests/support/raw_socket.hpp"
 #include "tests/support/scripted_peer.hpp"

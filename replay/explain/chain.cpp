@@ -1,0 +1,221 @@
+#include "replay/explain/chain.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace gatedrill::replay::explain {
+namespace {
+
+// An exchange whose end was not seen is waited for that long.
+constexpr Duration kLongest = std::chrono::minutes(10);
+constexpr std::size_t kActiveMax = 200'000;
+// How many of the latest requests of a gateway may have caused an attempt.
+constexpr std::size_t kLookBack = 256;
+constexpr int kBadGateway = 502;
+// What comes again that long after it failed is a retry; of what only looks the same, much sooner.
+constexpr Duration kRetriedWithin = std::chrono::seconds(10);
+constexpr Duration kAlikeWithin = std::chrono::seconds(1);
+
+bool waits_for_upstream(const Chain& chain, UnixTime at) {
+  return std::none_of(chain.children.begin(), chain.children.end(), [&](const Chain& child) {
+    const auto end = child.hop.end();
+    return !end || *end > at;
+  });
+}
+
+// Which of two requests rather caused an attempt in vain: one that failed and has nothing else to
+// show for it, then one that has made fewer so far, then the one that began last.
+bool more_likely(const Chain& chain, const Chain& than) {
+  const auto unexplained = [](const Chain& one) {
+    return one.hop.status.value_or(kBadGateway) >= kBadGateway && one.children.empty();
+  };
+  if (unexplained(chain) != unexplained(than)) return unexplained(chain);
+  if (chain.attempts.size() != than.attempts.size()) {
+    return chain.attempts.size() < than.attempts.size();
+  }
+  return chain.hop.begin >= than.hop.begin;
+}
+
+}  // namespace
+
+Joiner::Found Joiner::find_above(const Hop& hop) const {
+  const Topology::Callers* callers = topology_.callers_of(hop.server);
+  if (callers == nullptr) return {};
+  Found best;
+  const Span span = span_of(hop);
+  for (const JoinKey& key : hop.keys) {
+    const auto found = by_key_.find(key.hash);
+    if (key.kind > callers->kind || found == by_key_.end()) continue;
+    if (best.above != nullptr && key.kind >= best.kind) continue;
+    Found of_key{.kind = key.kind};
+    bool free = false;
+    for (const auto& active : found->second) {
+      const Chain& above = *active->chain;
+      if (!callers->servers.contains(above.hop.server) || !encloses(active->span, span)) continue;
+      ++of_key.rivals;
+      // Of requests that are alike, the first that still waits; of those with one id, the
+      // innermost.
+      const bool waits = waits_for_upstream(above, hop.begin);
+      const bool better = of_key.above == nullptr ||
+                          (key.kind == KeyKind::content
+                               ? waits && !free
+                               : active->chain->hop.begin >= of_key.above->chain->hop.begin);
+      if (!better) continue;
+      if (of_key.above != nullptr && key.kind != KeyKind::content &&
+          above.hop.server != of_key.above->chain->hop.server) {
+        of_key.rivals = 1;  // what it encloses is above the one before, not beside it
+      }
+      of_key.above = &*active;
+      free = waits;
+    }
+    if (of_key.above != nullptr) best = of_key;
+  }
+  if (best.above != nullptr) --best.rivals;
+  return best;
+}
+
+Joiner::Active* Joiner::find_above(const Attempt& attempt, int& rivals) const {
+  const UnixTime at = *attempt.connection.opened;
+  const std::string_view client = address_of(attempt.connection.client);
+  const Topology::Callers* callers = topology_.callers_of(attempt.connection.server);
+  Active* best = nullptr;
+  const auto look = [&](const std::vector<Actives::iterator>& actives) {
+    const std::size_t begin = actives.size() > kLookBack ? actives.size() - kLookBack : 0;
+    for (std::size_t i = begin; i < actives.size(); ++i) {
+      Active& active = *actives[i];
+      const Hop& hop = active.chain->hop;
+      const auto end = hop.end();
+      if (hop.server == attempt.connection.server || hop.begin > at || (end && *end < at)) continue;
+      if (callers == nullptr && address_of(hop.server) != client) continue;
+      if (!waits_for_upstream(*active.chain, at)) continue;
+      ++rivals;
+      if (best == nullptr || more_likely(*active.chain, *best->chain)) best = &active;
+    }
+  };
+  if (callers != nullptr) {
+    for (const std::string& server : callers->servers) {
+      if (const auto found = by_server_.find(server); found != by_server_.end())
+        look(found->second);
+    }
+  } else {
+    for (const auto& [server, actives] : by_server_) {
+      if (!topology_.is_callee(server)) look(actives);
+    }
+  }
+  if (best != nullptr) --rivals;
+  return best;
+}
+
+std::optional<std::int64_t> Joiner::find_before(const Hop& hop) const {
+  for (const JoinKey& key : hop.keys) {
+    const auto found = failures_.find(key.hash);
+    if (found == failures_.end()) continue;
+    const Failure& failure = found->second;
+    const Duration since{hop.begin.ns - failure.ended.ns};
+    const Duration within = key.kind == KeyKind::content ? kAlikeWithin : kRetriedWithin;
+    const bool same = failure.client == address_of(hop.client) &&
+                      failure.request == hop.method + " " + hop.target;
+    if (!same || since > within) continue;
+    return failure.id;
+  }
+  return std::nullopt;
+}
+
+void Joiner::remember_failure(const Chain& chain) {
+  const bool failed =
+      chain.outcome.fate != Fate::answered || chain.hop.status.value_or(0) >= kBadGateway;
+  const auto end = chain.hop.end();
+  if (!failed || !end || !chain.hop.has_request()) return;
+  for (const JoinKey& key : chain.hop.keys) {
+    failures_[key.hash] = {*end, chain.hop.id, std::string(address_of(chain.hop.client)),
+                           chain.hop.method + " " + chain.hop.target};
+    failures_in_turn_.emplace_back(UnixTime{end->ns + kRetriedWithin.count()}, key.hash);
+  }
+}
+
+void Joiner::add(Hop hop) {
+  expire(hop.begin);
+  const Found found = hop.has_request() ? find_above(hop) : Found{};
+  Chain* chain = nullptr;
+  Tree* tree = nullptr;
+  if (found.above != nullptr) {
+    tree = found.above->tree;
+    chain = &found.above->chain->children.emplace_back();
+    chain->joined_by = found.kind;
+    chain->rivals = found.rivals;
+  } else {
+    tree = &trees_.emplace_back();
+    tree->self = std::prev(trees_.end());
+    chain = &tree->root;
+    if (hop.has_request()) chain->repeats = find_before(hop);
+  }
+  ++tree->active;
+  chain->outcome = outcome_of(hop);
+  chain->hop = std::move(hop);
+  const Hop& kept = chain->hop;
+  const UnixTime until = kept.end().value_or(UnixTime{kept.begin.ns + kLongest.count()});
+  actives_.push_back({chain, tree, span_of(kept), until, next_++});
+  const auto active = std::prev(actives_.end());
+  for (const JoinKey& key : kept.keys)
+    by_key_[key.hash].push_back(active);
+  by_server_[kept.server].push_back(active);
+  ends_.push(active);
+  while (actives_.size() > kActiveMax) {
+    const auto first = ends_.top();
+    ends_.pop();
+    end(first);
+  }
+}
+
+void Joiner::add(Attempt attempt) {
+  if (!attempt.connection.opened) return;
+  expire(*attempt.connection.opened);
+  int rivals = 0;
+  if (Active* above = find_above(attempt, rivals); above != nullptr) {
+    attempt.rivals = rivals;
+    above->chain->attempts.push_back(std::move(attempt));
+  }
+}
+
+void Joiner::expire(UnixTime now) {
+  while (!ends_.empty() && ends_.top()->until < now) {
+    const auto first = ends_.top();
+    ends_.pop();
+    end(first);
+  }
+  while (!failures_in_turn_.empty() && failures_in_turn_.front().first < now) {
+    const auto& [until, key] = failures_in_turn_.front();
+    const auto found = failures_.find(key);
+    const bool same = found != failures_.end() &&
+                      UnixTime{found->second.ended.ns + kRetriedWithin.count()} <= until;
+    if (same) failures_.erase(found);
+    failures_in_turn_.pop_front();
+  }
+}
+
+void Joiner::end(Actives::iterator active) {
+  const auto drop = [&](auto& index, const auto& key) {
+    const auto found = index.find(key);
+    std::erase(found->second, active);
+    if (found->second.empty()) index.erase(found);
+  };
+  for (const JoinKey& key : active->chain->hop.keys)
+    drop(by_key_, key.hash);
+  drop(by_server_, active->chain->hop.server);
+  if (!active->chain->joined_by) remember_failure(*active->chain);
+  Tree& tree = *active->tree;
+  actives_.erase(active);
+  if (--tree.active > 0) return;
+  use_(tree.root);
+  trees_.erase(tree.self);
+}
+
+void Joiner::finish() {
+  while (!ends_.empty()) {
+    const auto first = ends_.top();
+    ends_.pop();
+    end(first);
+  }
+}
+
+}  // namespace gatedrill::replay::explain

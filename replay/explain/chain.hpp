@@ -1,0 +1,108 @@
+// A request with everything that was done for it: its exchange with the gateway, the exchanges and
+// attempts upstream that it caused, and theirs in turn.
+//
+//   hops of all legs, in time ──► Joiner ──► Chain ──► verdict
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <optional>
+#include <queue>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "replay/explain/hop.hpp"
+#include "replay/explain/outcome.hpp"
+#include "replay/explain/topology.hpp"
+
+namespace gatedrill::replay::explain {
+
+struct Chain {
+  Hop hop{};
+  Outcome outcome{};
+  std::optional<KeyKind> joined_by{};  // to what is above it; absent at the top
+  int rivals = 0;                      // others above it that it might belong to as well
+  // The exchange before with the same request, which failed; only where nothing is above to tell.
+  std::optional<std::int64_t> repeats{};
+  std::list<Chain> children{};      // in the order of their time
+  std::vector<Attempt> attempts{};  // connections tried in vain; by time only
+};
+
+// Puts hops under those that enclose them. Memory is that of what goes on at one time.
+class Joiner {
+ public:
+  using Use = std::function<void(const Chain&)>;
+
+  // `topology` outlives this object. `use` gets each chain when nothing more can belong to it.
+  Joiner(const Topology& topology, Use use) : topology_(topology), use_(std::move(use)) {}
+
+  Joiner(const Joiner&) = delete;
+  Joiner& operator=(const Joiner&) = delete;
+
+  // In the order of time, both together.
+  void add(Hop hop);
+  void add(Attempt attempt);
+  void finish();
+
+ private:
+  struct Tree;
+
+  struct Active {
+    Chain* chain = nullptr;
+    Tree* tree = nullptr;
+    Span span{};  // names its server by the chain's text
+    UnixTime until{};
+    std::uint64_t number = 0;
+  };
+
+  struct Tree {
+    Chain root{};
+    std::size_t active = 0;
+    std::list<Tree>::iterator self;
+  };
+
+  using Actives = std::list<Active>;
+
+  struct Later {
+    bool operator()(const Actives::iterator& a, const Actives::iterator& b) const {
+      return a->until > b->until || (a->until == b->until && a->number > b->number);
+    }
+  };
+
+  struct Failure {
+    UnixTime ended{};
+    std::int64_t id = 0;
+    std::string client{};   // its address
+    std::string request{};  // method and target: a trace may hold many
+  };
+
+  struct Found {
+    Active* above = nullptr;
+    KeyKind kind = KeyKind::content;
+    int rivals = 0;
+  };
+
+  [[nodiscard]] Found find_above(const Hop& hop) const;
+  [[nodiscard]] Active* find_above(const Attempt& attempt, int& rivals) const;
+  [[nodiscard]] std::optional<std::int64_t> find_before(const Hop& hop) const;
+  void expire(UnixTime now);
+  void end(Actives::iterator active);
+  void remember_failure(const Chain& chain);
+
+  const Topology& topology_;
+  Use use_;
+  std::list<Tree> trees_;
+  Actives actives_;
+  std::priority_queue<Actives::iterator, std::vector<Actives::iterator>, Later> ends_;
+  std::unordered_map<std::uint64_t, std::vector<Actives::iterator>> by_key_;
+  std::unordered_map<std::string, std::vector<Actives::iterator>> by_server_;
+  std::uint64_t next_ = 0;
+  std::unordered_map<std::uint64_t, Failure> failures_;  // by key, of the last seconds
+  std::deque<std::pair<UnixTime, std::uint64_t>> failures_in_turn_;
+};
+
+}  // namespace gatedrill::replay::explain

@@ -1,0 +1,167 @@
+#include "replay/explain/hop_reader.hpp"
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "replay/database.hpp"
+#include "replay/recording.hpp"
+#include "replay/row_readers.hpp"
+
+namespace gatedrill::replay::explain {
+namespace {
+
+constexpr std::string_view kOwnColumns =
+    "e.id, e.at_ns, e.method, e.target, e.host, e.request_fields, e.request_bytes, "
+    "e.request_body_hash, e.request_complete, e.status, e.response_fields, e.response_complete, "
+    "e.response_defects, e.tunnel";
+constexpr int kCourseColumn = 14;
+constexpr int kConnectionColumn = kCourseColumn + 10;
+
+void move(std::optional<UnixTime>& time, Duration shift) {
+  if (time) time->ns += shift.count();
+}
+
+void move(RecordedConnection& connection, Duration shift) {
+  if (shift == Duration{0}) return;
+  move(connection.opened, shift);
+  move(connection.closed, shift);
+  move(connection.answered, shift);
+  move(connection.established, shift);
+  for (RecordedSide* side : {&connection.client_side, &connection.server_side}) {
+    move(side->fin, shift);
+    move(side->rst, shift);
+  }
+}
+
+std::string between(const std::string& column, const Spell& spell, const char* before) {
+  return before + column + " BETWEEN " + std::to_string(spell.first.ns) + " AND " +
+         std::to_string(spell.last.ns);
+}
+
+}  // namespace
+
+struct HopReader::State {
+  Database database;
+  int recording;
+  Duration shift;
+  std::optional<Spell> within{};
+  std::optional<Statement> rows{};
+  std::optional<Statement> attempts{};
+};
+
+Result<HopReader> HopReader::open(const std::string& path,
+                                  int recording,
+                                  Duration shift,
+                                  const std::optional<Spell>& within) {
+  // Checks what the file is.
+  if (auto checked = Recording::open(path); !checked) return checked.error();
+  auto database = Database::open(path, Database::Mode::read);
+  if (!database) return database.error();
+  auto state = std::make_unique<State>(State{
+      .database = std::move(*database), .recording = recording, .shift = shift, .within = within});
+  std::string sql = "SELECT ";
+  sql.append(kOwnColumns).append(", ").append(kCourseColumns).append(", ");
+  sql.append(kConnectionColumns);
+  sql += " FROM t_exchanges e LEFT JOIN t_connections c USING (connection)";
+  if (within) sql += between("e.at_ns", *within, " WHERE ");
+  sql += " ORDER BY e.at_ns, e.id";
+  auto rows = state->database.prepare(sql);
+  if (!rows) return rows.error();
+  state->rows.emplace(std::move(*rows));
+  return HopReader(std::move(state));
+}
+
+HopReader::HopReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+HopReader::HopReader(HopReader&&) noexcept = default;
+HopReader& HopReader::operator=(HopReader&&) noexcept = default;
+HopReader::~HopReader() = default;
+
+Result<bool> HopReader::next(Hop& hop) {
+  const Statement& row = *state_->rows;
+  auto found = state_->rows->step();
+  if (!found) return found.error();
+  if (!*found) return false;
+  hop = {};
+  hop.recording = state_->recording;
+  hop.id = row.integer(0);
+  hop.begin = UnixTime{row.integer(1) + state_->shift.count()};
+  hop.method = row.text(2);
+  hop.target = row.text(3);
+  hop.host = row.text(4);
+  if (!row.is_null(9)) hop.status = static_cast<int>(row.integer(9));
+  hop.request_body_bytes = static_cast<std::uint64_t>(row.integer(6));
+  hop.request_whole = row.is_null(8) || row.integer(8) != 0;
+  hop.answer_whole = row.is_null(11) || row.integer(11) != 0;
+  hop.answer_defects = row.text(12);
+  hop.tunnel = row.integer(13) != 0;
+  if (hop.has_request()) {
+    hop.request_head_bytes = hop.method.size() + hop.target.size() + 12;
+    read_request_fields(row.bytes(5), hop);
+    hop.keys.push_back(content_key(hop, row.bytes(7)));
+  }
+  if (hop.status) read_answer_fields(row.bytes(10), hop);
+  const ExchangeCourse course = read_course(row, kCourseColumn);
+  hop.request_end = course.request_end;
+  hop.answer_begin = course.response_begin;
+  hop.answer_end = course.response_end;
+  hop.ordinal = course.ordinal;
+  hop.idle_before = course.idle_before;
+  hop.transport = course.transport;
+  hop.connection = read_connection(row, kConnectionColumn);
+  hop.client = hop.connection.client;
+  hop.server = hop.connection.server;
+  move(hop.request_end, state_->shift);
+  move(hop.answer_begin, state_->shift);
+  move(hop.answer_end, state_->shift);
+  move(hop.connection, state_->shift);
+  return true;
+}
+
+Result<bool> HopReader::next(Attempt& attempt) {
+  if (!state_->attempts) {
+    auto rows = state_->database.prepare(
+        "SELECT " + std::string(kConnectionColumns) +
+        " FROM t_connections c WHERE c.connect IN ('refused', 'unanswered')" +
+        (state_->within ? between("c.opened_ns", *state_->within, " AND ") : std::string()) +
+        " ORDER BY c.opened_ns");
+    if (!rows) return rows.error();
+    state_->attempts.emplace(std::move(*rows));
+  }
+  auto found = state_->attempts->step();
+  if (!found) return found.error();
+  if (!*found) return false;
+  attempt = {state_->recording, read_connection(*state_->attempts, 0)};
+  move(attempt.connection, state_->shift);
+  return true;
+}
+
+Result<std::uint64_t> HopReader::unseen_bytes() const {
+  auto rows = state_->database.prepare(
+      "SELECT total(CASE WHEN client_acked > client_sent + 1 THEN client_acked - client_sent END) "
+      "+ "
+      "total(CASE WHEN server_acked > server_sent + 1 THEN server_acked - server_sent END) "
+      "FROM t_connections WHERE client_sent + server_sent > 0");
+  if (!rows) return rows.error();
+  auto row = rows->step();
+  if (!row) return row.error();
+  return static_cast<std::uint64_t>(rows->real(0));
+}
+
+Result<std::vector<IdleClose>> HopReader::idle_closes(std::size_t max) const {
+  auto rows = state_->database.prepare(
+      "SELECT server, closed_by = 'server', idle_before_close_ns FROM t_connections "
+      "WHERE how = 'fin' AND idle_before_close_ns IS NOT NULL AND client_sent > 0 LIMIT " +
+      std::to_string(max));
+  if (!rows) return rows.error();
+  std::vector<IdleClose> all;
+  for (;;) {
+    auto row = rows->step();
+    if (!row) return row.error();
+    if (!*row) return all;
+    all.push_back({rows->text(0), rows->integer(1) != 0, Duration{rows->integer(2)}});
+  }
+}
+
+}  // namespace gatedrill::replay::explain

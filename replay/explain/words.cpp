@@ -1,0 +1,88 @@
+#include "replay/explain/words.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+
+namespace gatedrill::replay::explain {
+namespace {
+
+std::string with_decimals(double value, int decimals) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+// "2023-11-14 22:13:20.123".
+std::string formatted(UnixTime at) {
+  std::int64_t seconds = at.ns / 1'000'000'000;
+  if (at.ns % 1'000'000'000 < 0) --seconds;
+  const std::int64_t ms = (at.ns - seconds * 1'000'000'000) / 1'000'000;
+  const std::time_t time = seconds;
+  std::tm calendar{};
+  gmtime_r(&time, &calendar);
+  std::array<char, 40> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &calendar);
+  std::array<char, 8> part{};
+  std::snprintf(part.data(), part.size(), ".%03d", static_cast<int>(ms));
+  return std::string(text.data()) + part.data();
+}
+
+}  // namespace
+
+std::string in_words(Duration duration) {
+  const double ms = to_ms(duration);
+  const double size = std::abs(ms);
+  if (size < 10) return with_decimals(ms, 2) + " ms";
+  if (size < 999.5) return with_decimals(ms, 0) + " ms";
+  if (size < 10'000) return with_decimals(ms / 1000, 3) + " s";
+  if (size < 120'000) return with_decimals(ms / 1000, 1) + " s";
+  const auto seconds = static_cast<std::int64_t>(std::llround(ms / 1000));
+  if (seconds < 7200) {
+    return std::to_string(seconds / 60) + " min " + std::to_string(seconds % 60) + " s";
+  }
+  return std::to_string(seconds / 3600) + " h " + std::to_string(seconds / 60 % 60) + " min";
+}
+
+std::string in_words(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3;) {
+    at -= 3;
+    text.insert(at, 1, ',');
+  }
+  return text;
+}
+
+std::string count_of(std::uint64_t number, std::string_view thing) {
+  std::string text = in_words(number) + " ";
+  text.append(thing);
+  if (number != 1) text.push_back('s');
+  return text;
+}
+
+std::string share_of(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return "0 %";
+  const double percent = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  return with_decimals(percent, percent < 10 && percent > 0 ? 2 : 1) + " %";
+}
+
+std::string date_and_time(UnixTime at) {
+  return formatted(at) + " UTC";
+}
+
+std::string time_of_day(UnixTime at) {
+  const std::string text = formatted(at);
+  return text.substr(text.find(' ') + 1);
+}
+
+std::string printable(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) c = '.';
+  }
+  return out;
+}
+
+}  // namespace gatedrill::replay::explain

@@ -1,0 +1,271 @@
+#include "replay/explain/chain.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/replay/explain/hops.hpp"
+
+namespace gatedrill::replay::explain {
+namespace {
+
+using testing::ElementsAre;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
+using tests::HopMaker;
+using tests::kGateway;
+using tests::kShop;
+
+constexpr const char* kOrigin = "10.0.2.7:9100";
+
+// "gateway(shop(origin) shop)": who is under whom, by server.
+std::string shape(const Chain& chain) {
+  std::string text = chain.hop.server;
+  if (chain.children.empty()) return text;
+  text += "(";
+  for (const Chain& child : chain.children) {
+    if (text.back() != '(') text += " ";
+    text += shape(child);
+  }
+  return text + ")";
+}
+
+std::vector<Chain> join(std::vector<Hop> hops, const Topology& topology) {
+  std::vector<Chain> chains;
+  Joiner joiner(topology, [&](const Chain& chain) { chains.push_back(chain); });
+  std::stable_sort(hops.begin(), hops.end(),
+                   [](const Hop& a, const Hop& b) { return a.begin < b.begin; });
+  for (Hop& hop : hops)
+    joiner.add(std::move(hop));
+  joiner.finish();
+  return chains;
+}
+
+std::vector<std::string> shapes(const std::vector<Chain>& chains) {
+  std::vector<std::string> all;
+  for (const Chain& chain : chains)
+    all.push_back(shape(chain));
+  return all;
+}
+
+Topology learn(std::vector<Hop> hops) {
+  TopologyLearner learner;
+  std::stable_sort(hops.begin(), hops.end(),
+                   [](const Hop& a, const Hop& b) { return a.begin < b.begin; });
+  for (const Hop& hop : hops)
+    learner.see(hop);
+  return learner.learn();
+}
+
+// A request through gateway, shop and origin, `count` times, a second apart.
+std::vector<Hop> three_legs(int count) {
+  std::vector<Hop> hops;
+  for (int i = 0; i < count; ++i) {
+    const std::string id = "request-" + std::to_string(i);
+    const double begin = i * 1000.0;
+    hops.push_back(HopMaker(kGateway, begin).id(id).answered(200, 30).make());
+    hops.push_back(HopMaker(kShop, begin + 1).id(id).answered(200, 25).make());
+    hops.push_back(HopMaker(kOrigin, begin + 2).id(id).answered(200, 20).make());
+  }
+  return hops;
+}
+
+TEST(Topology, WhoEnclosesTheExchangesOfAServerCallsIt) {
+  const Topology topology = learn(three_legs(3));
+  EXPECT_FALSE(topology.is_callee(kGateway));
+  EXPECT_TRUE(topology.calls(kGateway, kShop));
+  EXPECT_TRUE(topology.calls(kShop, kOrigin));
+  EXPECT_FALSE(topology.calls(kOrigin, kShop));
+  EXPECT_TRUE(topology.has_callees(kShop));
+}
+
+TEST(Topology, AGatewayThatWasSentTheSameRequestsDoesNotCallTheOthersServer) {
+  constexpr const char* kOtherGateway = "10.0.0.1:8081";
+  std::vector<Hop> hops;
+  for (int i = 0; i < 20; ++i) {
+    const std::string id = "request-" + std::to_string(i);
+    const double begin = i * 1000.0;
+    // The other gateway's upstream is as often quicker as it is slower.
+    const double other = i % 2 == 0 ? 20 : 50;
+    hops.push_back(HopMaker(kOtherGateway, begin).id(id).answered(200, other).make());
+    hops.push_back(HopMaker(kGateway, begin + 0.1).id(id).answered(200, 40).make());
+    hops.push_back(HopMaker(kShop, begin + 0.2).id(id).answered(200, 35).make());
+  }
+  const Topology topology = learn(hops);
+  EXPECT_TRUE(topology.calls(kGateway, kShop));
+  EXPECT_FALSE(topology.calls(kOtherGateway, kShop));
+}
+
+TEST(Topology, ASlowGatewayThatEnclosesTheQuickOnesExchangesByChanceDoesNotCallItsServer) {
+  constexpr const char* kSlowGateway = "10.0.0.1:8081";
+  constexpr const char* kSlowShop = "10.0.1.9:9001";
+  std::vector<Hop> hops;
+  for (int i = 0; i < 50; ++i) {
+    const std::string id = "request-" + std::to_string(i);
+    const double begin = i * 1000.0;
+    hops.push_back(HopMaker(kSlowGateway, begin + 0.2).id(id).answered(200, 500).make());
+    hops.push_back(HopMaker(kSlowShop, begin + 0.3).id(id).answered(200, 490).make());
+    // Either comes first, but what it calls comes after both.
+    hops.push_back(
+        HopMaker(kGateway, begin + (i % 2 == 0 ? 0 : 0.4)).id(id).answered(200, 40).make());
+    hops.push_back(HopMaker(kShop, begin + 0.6).id(id).answered(200, 35).make());
+    hops.push_back(HopMaker(kOrigin, begin + 0.8).id(id).answered(200, 30).make());
+  }
+  const Topology topology = learn(hops);
+  EXPECT_FALSE(topology.calls(kSlowGateway, kShop));
+  EXPECT_FALSE(topology.calls(kSlowGateway, kOrigin));
+  EXPECT_TRUE(topology.calls(kGateway, kShop));
+  EXPECT_TRUE(topology.calls(kShop, kOrigin));
+  EXPECT_TRUE(topology.calls(kSlowGateway, kSlowShop));
+}
+
+TEST(Topology, TwoGatewaysThatShareAServerBothCallIt) {
+  constexpr const char* kOtherGateway = "10.0.0.2:8080";
+  std::vector<Hop> hops;
+  for (int i = 0; i < 10; ++i) {
+    const std::string id = "request-" + std::to_string(i);
+    hops.push_back(HopMaker(i % 2 == 0 ? kGateway : kOtherGateway, i * 1000.0)
+                       .id(id)
+                       .answered(200, 40)
+                       .make());
+    hops.push_back(HopMaker(kShop, i * 1000.0 + 1).id(id).answered(200, 35).make());
+  }
+  const Topology topology = learn(hops);
+  EXPECT_TRUE(topology.calls(kGateway, kShop));
+  EXPECT_TRUE(topology.calls(kOtherGateway, kShop));
+}
+
+TEST(Topology, WithoutIdsTheContentTells) {
+  std::vector<Hop> hops;
+  for (int i = 0; i < 5; ++i) {
+    hops.push_back(HopMaker(kGateway, i * 1000.0).answered(200, 40).make());
+    hops.push_back(HopMaker(kShop, i * 1000.0 + 1).answered(200, 35).make());
+  }
+  const Topology topology = learn(hops);
+  ASSERT_NE(topology.callers_of(kShop), nullptr);
+  EXPECT_EQ(topology.callers_of(kShop)->kind, KeyKind::content);
+}
+
+TEST(Joiner, PutsEachExchangeUnderTheInnermostThatEnclosesIt) {
+  const auto hops = three_legs(2);
+  const auto chains = join(hops, learn(hops));
+  const std::string whole = std::string(kGateway) + "(" + kShop + "(" + kOrigin + "))";
+  EXPECT_THAT(shapes(chains), ElementsAre(whole, whole));
+  EXPECT_EQ(chains[0].children.front().joined_by, KeyKind::request_id);
+  EXPECT_EQ(chains[0].children.front().rivals, 0);
+}
+
+TEST(Joiner, ARetryStandsBesideTheAttemptBefore) {
+  const std::vector<Hop> hops = {
+      HopMaker(kGateway, 0).id("request-1").answered(200, 60).make(),
+      HopMaker(kShop, 1).id("request-1").kept(4, 900).server_rst(2, 0).make(),
+      HopMaker(kShop, 5).id("request-1").answered(200, 50).make()};
+  const auto chains = join(hops, tests::gateway_and_shop());
+  ASSERT_THAT(chains, SizeIs(1));
+  EXPECT_THAT(chains[0].children, SizeIs(2));
+}
+
+TEST(Joiner, WhatTheUpstreamDoesAfterTheGatewayAnsweredBelongsToItStill) {
+  const std::vector<Hop> hops = {HopMaker(kGateway, 0).id("request-1").answered(504, 1000).make(),
+                                 HopMaker(kShop, 1).id("request-1").answered(200, 3000).make(),
+                                 HopMaker(kGateway, 1500).id("request-2").answered(200, 10).make()};
+  const auto chains = join(hops, tests::gateway_and_shop());
+  EXPECT_THAT(shapes(chains),
+              UnorderedElementsAre(std::string(kGateway) + "(" + kShop + ")", kGateway));
+}
+
+TEST(Joiner, AnIdThatComesAgainLaterIsAnotherRequest) {
+  const std::vector<Hop> hops = {HopMaker(kGateway, 0).id("request-1").answered(200, 10).make(),
+                                 HopMaker(kShop, 1).id("request-1").answered(200, 5).make(),
+                                 HopMaker(kGateway, 500).id("request-1").answered(200, 10).make(),
+                                 HopMaker(kShop, 501).id("request-1").answered(200, 5).make()};
+  const std::string pair = std::string(kGateway) + "(" + kShop + ")";
+  EXPECT_THAT(shapes(join(hops, tests::gateway_and_shop())), ElementsAre(pair, pair));
+}
+
+TEST(Joiner, RequestsThatAreAlikeAreJoinedInTurnAndSaidToBeDoubtful) {
+  Topology topology;
+  topology.set(kShop, {.kind = KeyKind::content, .servers = {kGateway}});
+  const std::vector<Hop> hops = {HopMaker(kGateway, 0).answered(200, 50).make(),
+                                 HopMaker(kGateway, 1).answered(200, 50).make(),
+                                 HopMaker(kShop, 2).answered(200, 40).make(),
+                                 HopMaker(kShop, 3).answered(200, 40).make()};
+  const auto chains = join(hops, topology);
+  const std::string pair = std::string(kGateway) + "(" + kShop + ")";
+  EXPECT_THAT(shapes(chains), ElementsAre(pair, pair));
+  EXPECT_EQ(chains[0].children.front().joined_by, KeyKind::content);
+  EXPECT_EQ(chains[0].children.front().rivals, 1);
+}
+
+TEST(Joiner, AWeakerKeyIsNotBelievedWhereIdsAreUsed) {
+  const std::vector<Hop> hops = {HopMaker(kGateway, 0).id("request-1").answered(200, 50).make(),
+                                 HopMaker(kShop, 2).id("request-9").answered(200, 40).make()};
+  EXPECT_THAT(shapes(join(hops, tests::gateway_and_shop())), ElementsAre(kShop, kGateway));
+}
+
+TEST(Joiner, AnAttemptInVainBelongsToTheRequestThatWaitsForIt) {
+  const Topology topology = tests::gateway_and_shop();
+  std::vector<Chain> chains;
+  Joiner joiner(topology, [&](const Chain& chain) { chains.push_back(chain); });
+  joiner.add(HopMaker(kGateway, 0).id("request-1").answered(502, 3).make());
+  joiner.add(tests::attempt(kShop, 1, "refused"));
+  joiner.add(HopMaker(kGateway, 100).id("request-2").answered(200, 3).make());
+  joiner.add(tests::attempt(kShop, 500, "refused"));  // nobody waits then
+  joiner.finish();
+  ASSERT_THAT(chains, SizeIs(2));
+  EXPECT_THAT(chains[0].attempts, SizeIs(1));
+  EXPECT_THAT(chains[1].attempts, SizeIs(0));
+}
+
+TEST(Joiner, AttemptsAtTheSameTimeAreSharedOut) {
+  const Topology topology = tests::gateway_and_shop();
+  std::vector<Chain> chains;
+  Joiner joiner(topology, [&](const Chain& chain) { chains.push_back(chain); });
+  joiner.add(HopMaker(kGateway, 0).id("request-1").answered(502, 9).make());
+  joiner.add(HopMaker(kGateway, 1).id("request-2").answered(502, 9).make());
+  joiner.add(tests::attempt(kShop, 2, "refused"));
+  joiner.add(tests::attempt(kShop, 3, "refused"));
+  joiner.finish();
+  ASSERT_THAT(chains, SizeIs(2));
+  EXPECT_THAT(chains[0].attempts, SizeIs(1));
+  EXPECT_THAT(chains[1].attempts, SizeIs(1));
+  EXPECT_EQ(chains[1].attempts[0].rivals, 1);
+}
+
+TEST(Joiner, OnOneLegARetryIsKnownByItsRequest) {
+  const std::vector<Hop> hops = {
+      HopMaker(kShop, 0).id("request-1").kept(4, 900).server_rst(2, 0).make(),
+      HopMaker("10.0.1.6:9001", 5).id("request-1").answered(200, 50).make(),
+      HopMaker(kShop, 40'000).id("request-1").answered(200, 50).make()};
+  const auto chains = join(hops, Topology());
+  ASSERT_THAT(chains, SizeIs(3));
+  EXPECT_EQ(chains[0].repeats, std::nullopt);
+  EXPECT_EQ(chains[1].repeats, chains[0].hop.id);
+  EXPECT_EQ(chains[2].repeats, std::nullopt) << "that is another one";
+}
+
+TEST(Joiner, WithoutIdsARetryComesAtOnceFromTheSameClient) {
+  const auto second = [](double ms, const std::string& client) {
+    const std::vector<Hop> hops = {HopMaker(kShop, 0).kept(4, 900).server_rst(2, 0).make(),
+                                   HopMaker(kShop, ms).from(client).answered(200, 50).make()};
+    return join(hops, Topology()).back().repeats.has_value();
+  };
+  EXPECT_TRUE(second(5, "10.0.0.1:41001"));
+  EXPECT_FALSE(second(3000, "10.0.0.1:41001"));
+  EXPECT_FALSE(second(5, "10.0.0.77:41001"));
+}
+
+TEST(Joiner, HoldsOnlyWhatGoesOnAtOneTime) {
+  const Topology topology = tests::gateway_and_shop();
+  std::size_t told = 0;
+  Joiner joiner(topology, [&](const Chain&) { ++told; });
+  for (int i = 0; i < 10'000; ++i)
+    joiner.add(HopMaker(kGateway, i).id("request-" + std::to_string(i)).answered(200, 2).make());
+  EXPECT_GE(told, 9'990U);
+}
+
+}  // namespace
+}  // namespace gatedrill::replay::explain
