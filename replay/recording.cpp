@@ -122,7 +122,7 @@ Result<void> Recording::State::read_message(const Statement& row,
                                             int first,
                                             Message& message) const {
   message.version = row.text(first);
-  message.fields = decode_fields(row.bytes(first + 1));
+  decode_fields(row.bytes(first + 1), message.fields, message.trailers);
   if (!row.is_null(first + 2)) {
     auto bytes = read_body(row.integer(first + 2));
     if (!bytes) return bytes.error();

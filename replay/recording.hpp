@@ -41,6 +41,7 @@ struct RecordedRequest {
   std::string version{};                // "HTTP/1.1"
   std::vector<RecordedField> fields{};  // in order
   std::string body{};
+  std::vector<RecordedField> trailers{};  // behind the body
   bool complete = true;
   bool redacted = false;  // a secret in it was replaced
   std::string defects{};  // what is wrong with it, as in "bare_lf,length_and_coding"
@@ -54,6 +55,7 @@ struct RecordedResponse {
   std::string version{};
   std::vector<RecordedField> fields{};
   std::string body{};
+  std::vector<RecordedField> trailers{};  // behind the body
   bool complete = true;
   bool redacted = false;
   std::string defects{};

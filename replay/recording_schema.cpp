@@ -158,8 +158,9 @@ const char* recording_indices() {
          "CREATE INDEX t_exchanges_by_connection ON t_exchanges (connection);";
 }
 
-void encode_fields(const std::vector<RecordedField>& fields, std::string& text) {
-  text.clear();
+namespace {
+
+void append_lines(const std::vector<RecordedField>& fields, std::string& text) {
   for (const RecordedField& field : fields) {
     text.append(field.name).append(": ");
     const std::size_t value = text.size();
@@ -169,20 +170,37 @@ void encode_fields(const std::vector<RecordedField>& fields, std::string& text) 
   }
 }
 
-std::vector<RecordedField> decode_fields(std::string_view text) {
-  std::vector<RecordedField> fields;
+}  // namespace
+
+void encode_fields(const std::vector<RecordedField>& fields,
+                   const std::vector<RecordedField>& trailers,
+                   std::string& text) {
+  text.clear();
+  append_lines(fields, text);
+  if (trailers.empty()) return;
+  text.push_back('\n');
+  append_lines(trailers, text);
+}
+
+void decode_fields(std::string_view text,
+                   std::vector<RecordedField>& fields,
+                   std::vector<RecordedField>& trailers) {
+  std::vector<RecordedField>* into = &fields;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.empty()) {
+      into = &trailers;
+      continue;
+    }
     const std::size_t colon = line.find(':');
-    RecordedField& field = fields.emplace_back();
+    RecordedField& field = into->emplace_back();
     field.name = line.substr(0, colon);
     if (colon != std::string_view::npos && colon + 2 <= line.size()) {
       field.value = line.substr(colon + 2);
     }
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
-  return fields;
 }
 
 }  // namespace gatedrill::replay

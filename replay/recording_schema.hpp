@@ -21,9 +21,14 @@ inline constexpr std::int64_t kRecordingVersion = 3;
 
 inline constexpr const char* kForgetUnfinished = "DELETE FROM t_ledger WHERE what = 'unfinished';";
 
-// Fields as the file holds them: one "name: value" a line. Names hold no colon, and a line feed in
-// a value (HTTP has none) becomes a space, so reading gives back what was written.
-void encode_fields(const std::vector<RecordedField>& fields, std::string& text);
-[[nodiscard]] std::vector<RecordedField> decode_fields(std::string_view text);
+// Fields as the file holds them: one "name: value" a line; trailers, if there are any, behind an
+// empty line. Names hold no colon, and a line feed in a value (HTTP has none) becomes a space, so
+// reading gives back what was written.
+void encode_fields(const std::vector<RecordedField>& fields,
+                   const std::vector<RecordedField>& trailers,
+                   std::string& text);
+void decode_fields(std::string_view text,
+                   std::vector<RecordedField>& fields,
+                   std::vector<RecordedField>& trailers);
 
 }  // namespace gatedrill::replay

@@ -147,10 +147,12 @@ bool Redactor::redact_body(Message& message) {
 
 template <class Message>
 void Redactor::redact_message(Message& message) {
-  for (RecordedField& field : message.fields) {
-    if (!redact_field(field)) continue;
-    ++counts_.fields;
-    message.redacted = true;
+  for (auto* fields : {&message.fields, &message.trailers}) {
+    for (RecordedField& field : *fields) {
+      if (!redact_field(field)) continue;
+      ++counts_.fields;
+      message.redacted = true;
+    }
   }
   if (redact_body(message)) message.redacted = true;
 }

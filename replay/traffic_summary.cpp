@@ -149,6 +149,9 @@ std::string render_message(const std::string& first_line, const Message& message
     text += printable(field.name) + ": " + printable(field.value) + "\n";
   }
   text += "\n" + render_body(message.body, message.fields);
+  for (const RecordedField& field : message.trailers) {
+    text += "(trailer) " + printable(field.name) + ": " + printable(field.value) + "\n";
+  }
   if (!message.complete) text += "(not complete)\n";
   if (message.redacted) text += "(secrets replaced)\n";
   if (!message.defects.empty()) text += "(defects: " + message.defects + ")\n";

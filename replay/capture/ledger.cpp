@@ -63,6 +63,16 @@ std::string_view to_string(LossReason reason) {
       return "broken_record";
     case LossReason::early_data:
       return "early_data";
+    case LossReason::head_lost:
+      return "head_lost";
+    case LossReason::unknown_fields:
+      return "unknown_fields";
+    case LossReason::reset_by_client:
+      return "reset_by_client";
+    case LossReason::reset_by_server:
+      return "reset_by_server";
+    case LossReason::goaway:
+      return "goaway";
   }
   return "gap";
 }
@@ -80,6 +90,15 @@ std::string_view note_of(LossReason reason) {
       return "TLS records that do not open with their key";
     case LossReason::early_data:
       return "TLS 1.3 early data";
+    case LossReason::head_lost:
+      return "bodies of HTTP/2 streams whose head was not captured";
+    case LossReason::unknown_fields:
+      return "HTTP/2 fields that refer to some that were not captured";
+    case LossReason::reset_by_client:
+    case LossReason::reset_by_server:
+      return "HTTP/2 RST_STREAM";
+    case LossReason::goaway:
+      return "HTTP/2 requests that the server did not take before it closed";
     case LossReason::gap:
     case LossReason::cut_frame:
     case LossReason::began_mid_message:
@@ -165,8 +184,9 @@ std::vector<LedgerLine> Ledger::lines() const {
   line("TLS: opened", tls_opened);
   line("TLS: handshakes, alerts", tls_protocol);
   line("TLS: not opened", tls_unread);
+  line("TLS: lost records", tls_lost, "and bytes inside them, as far as that is known");
   line("TLS: inside", decrypted, "bytes of the application");
-  line("delivered: HTTP/2", http2, "not read yet");
+  line("delivered: HTTP/2", http2);
   line("delivered: other protocols", other_protocols);
   line("delivered: skipped", skipped, "belong to no message");
   line("requests complete", requests.complete, "bytes of bodies");
@@ -178,6 +198,7 @@ std::vector<LedgerLine> Ledger::lines() const {
   count("answers without request", responses.alone);
   line("informational answers", informational, "1xx");
   line("tunnels", tunnels, "CONNECT, 101");
+  line("pushed answers", pushes, "of HTTP/2 servers; not recorded");
   line("messages with defects", defective);
   for (int i = 0; i < kLossReasonCount; ++i) {
     const Tally& tally = losses[static_cast<std::size_t>(i)];

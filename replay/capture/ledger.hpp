@@ -42,9 +42,14 @@ enum class LossReason : std::uint8_t {
   unsupported_cipher,  // a TLS version or suite that cannot be read
   broken_record,       // a TLS record that does not open with the key it should
   early_data,          // TLS 1.3 data before the server's first words
+  head_lost,           // HTTP/2 body bytes of a stream whose head was not captured
+  unknown_fields,      // HTTP/2 fields that refer to some that were not captured
+  reset_by_client,     // RST_STREAM
+  reset_by_server,
+  goaway,  // the server closes the connection and has not taken this request
 };
 
-inline constexpr int kLossReasonCount = static_cast<int>(LossReason::early_data) + 1;
+inline constexpr int kLossReasonCount = static_cast<int>(LossReason::goaway) + 1;
 
 [[nodiscard]] std::string_view to_string(LossReason reason);
 // What it means and, where something can be done about it, what; empty if the name says it.
@@ -109,6 +114,7 @@ struct Ledger {
   Tally tls_opened;
   Tally tls_protocol;
   Tally tls_unread;
+  Tally tls_lost;   // records that were not captured or are damaged, as far as that is known
   Tally decrypted;  // what was inside the opened records
 
   std::uint64_t connections = 0;
@@ -118,7 +124,8 @@ struct Ledger {
   MessageTally responses;
   std::uint64_t partial_without_reason = 0;
   Tally informational;  // 1xx answers
-  Tally tunnels;        // exchanges that ended in one
+  Tally tunnels;        // exchanges that ended in one; bytes of those inside HTTP/2
+  Tally pushes;         // answers that an HTTP/2 server promised unasked; bytes of their bodies
   Tally defective;      // messages with a defect in their head or framing
   std::array<Tally, kLossReasonCount> losses{};
 

@@ -117,7 +117,7 @@ void MessageStream::push(std::string_view bytes, UnixTime at) {
     all.erase(0, process(all, at));
     hold(std::move(all));
   }
-  if (held_.empty()) return;
+  if (held_.empty() || state_ == State::stopped) return;
   if (state_ == State::tunnel || (paused_ && held_.size() > kPausedBytesMax)) {
     become_tunnel();
   } else if (budget_.now > budget_.max) {
@@ -156,6 +156,7 @@ std::size_t MessageStream::process(std::string_view bytes, UnixTime at) {
         consumed = read_body(rest, at);
         break;
       case State::tunnel:
+      case State::stopped:
         return done;
     }
     if (consumed == 0 && state_ == before) break;
@@ -238,7 +239,7 @@ std::size_t MessageStream::read_head(std::string_view bytes, UnixTime at) {
   body_ = http::BodyReader(framing, http::BodyReader::Strictness::lenient);
   holed_ = false;
   scanned_ = 0;
-  if (state_ == State::tunnel) return result.size;
+  if (state_ == State::tunnel || state_ == State::stopped) return result.size;
   state_ = State::body;
   if (body_.done()) {
     state_ = State::start;
@@ -265,6 +266,7 @@ std::size_t MessageStream::read_body(std::string_view bytes, UnixTime at) {
   }
   ledger_.http.bytes += step.consumed;
   if (!step.payload.empty() && !holed_) listener_.on_body(kind_, step.payload);
+  if (!step.trailer.name.empty() && !holed_) listener_.on_trailer(kind_, step.trailer);
   if (body_.done()) {
     state_ = State::start;
     if (!holed_) listener_.on_message_end(kind_, at);
@@ -345,6 +347,12 @@ void MessageStream::become_tunnel() {
   state_ = State::tunnel;
   if (!held_.empty()) ledger_.tunnel.add(held_.size());
   hold({});
+}
+
+std::string MessageStream::take_held() {
+  std::string held = held_;
+  hold({});
+  return held;
 }
 
 }  // namespace gatedrill::replay::capture

@@ -45,6 +45,8 @@ class MessageListener {
                                     http::h1::Defects defects,
                                     UnixTime at) = 0;
   virtual void on_body(MessageKind kind, std::string_view bytes) = 0;
+  // A field behind a chunked body.
+  virtual void on_trailer(MessageKind kind, const http::Field& field) = 0;
   virtual void on_message_end(MessageKind kind, UnixTime at) = 0;
   // The message begun last stays incomplete; `missing` bytes of it were lost, if that is known.
   virtual void on_message_cut(MessageKind kind,
@@ -94,13 +96,18 @@ class MessageStream {
   // What is kept and all that follows belongs to a tunnel.
   void become_tunnel();
 
+  // Another reader takes over, also what is held.
+  void stop() { state_ = State::stopped; }
+
+  std::string take_held();
+
   // Where a message must begin, and nothing has come that does not.
   [[nodiscard]] bool idle() const { return state_ == State::start && held_.empty(); }
 
   [[nodiscard]] bool began() const { return began_; }
 
  private:
-  enum class State : std::uint8_t { start, lost, head, body, tunnel };
+  enum class State : std::uint8_t { start, lost, head, body, tunnel, stopped };
 
   std::size_t process(std::string_view bytes, UnixTime at);
   // Each returns how much it consumed; nothing if it needs more.

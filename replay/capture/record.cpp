@@ -9,7 +9,6 @@ namespace {
 // The clock is looked at once for this many packets.
 constexpr std::uint64_t kPacketsPerLook = 4096;
 constexpr Duration kProgressEvery = std::chrono::seconds(1);
-constexpr Duration kKeysEvery = std::chrono::milliseconds(100);
 
 // Hands everything to the writer and keeps the first failure.
 class WriterSink final : public ExchangeSink {
@@ -39,7 +38,8 @@ class WriterSink final : public ExchangeSink {
   RecordingWriter& writer_;
 };
 
-// The key log of a capture: whole before a file's first packet, followed while it is live.
+// The key log of a capture: whole before a file's first packet; live, what is new in it whenever a
+// secret is missed.
 class Keys {
  public:
   Keys(const RecordOptions& options, KeyLog& log)
@@ -48,15 +48,9 @@ class Keys {
   Result<void> begin() {
     if (file_.path().empty()) return {};
     if (!live_) return file_.read_into(log_, true);
-    log_.expect_more(true);
+    log_.follow([this] { read(false); });
     if (!std::filesystem::exists(file_.path())) return {};
     return file_.read_into(log_, false);
-  }
-
-  void look(TimePoint now) {
-    if (file_.path().empty() || !live_ || now - looked_ < kKeysEvery) return;
-    looked_ = now;
-    if (std::filesystem::exists(file_.path())) read(false);
   }
 
   void end() {
@@ -67,6 +61,7 @@ class Keys {
 
  private:
   void read(bool to_end) {
+    if (!to_end && !std::filesystem::exists(file_.path())) return;
     const auto done = file_.read_into(log_, to_end);
     if (!done) problem_ = done.error().message;
   }
@@ -74,7 +69,6 @@ class Keys {
   KeyLogFile file_;
   KeyLog& log_;
   bool live_;
-  TimePoint looked_{};
   std::string problem_;
 };
 
@@ -112,7 +106,6 @@ Result<RecordReport> record(PacketSource& source,
       capture.key_log().add(secrets);
     }
     const TimePoint now = clock.now();
-    keys.look(now);
     if (options.live && options.duration && now - begun >= *options.duration) break;
     if (now - told < kProgressEvery) continue;
     told = now;

@@ -111,21 +111,20 @@ bool accepts_early_data(std::string_view body) {
 
 std::optional<TlsHandshakeReader::Message> TlsHandshakeReader::next() {
   for (;;) {
-    const std::size_t skipped = std::min(skip_, held_.size());
-    held_.erase(0, skipped);
+    const std::size_t skipped = std::min(skip_, held_bytes());
+    read_ += skipped;
     skip_ -= skipped;
-    if (held_.size() < kMessageHeaderBytes) return std::nullopt;
-    Bytes bytes(held_);
+    if (held_bytes() < kMessageHeaderBytes) return std::nullopt;
+    Bytes bytes(std::string_view(held_).substr(read_));
     const auto type = static_cast<TlsHandshakeType>(bytes.number(1));
     const std::size_t size = bytes.number(3);
     if (size > kMessageBytesMax) {
       skip_ = kMessageHeaderBytes + size;
       continue;
     }
-    if (held_.size() < kMessageHeaderBytes + size) return std::nullopt;
-    Message message{type, std::string(bytes.take(size))};
-    held_.erase(0, kMessageHeaderBytes + size);
-    return message;
+    if (held_bytes() < kMessageHeaderBytes + size) return std::nullopt;
+    read_ += kMessageHeaderBytes + size;
+    return Message{type, std::string(bytes.take(size))};
   }
 }
 

@@ -42,16 +42,21 @@ class TlsHandshakeReader {
     std::string body;
   };
 
-  void push(std::string_view bytes) { held_.append(bytes); }
+  void push(std::string_view bytes) {
+    held_.erase(0, read_);
+    read_ = 0;
+    held_.append(bytes);
+  }
 
   // The next whole message. Long ones, which are certificates, are left out.
   std::optional<Message> next();
 
-  [[nodiscard]] std::size_t held_bytes() const { return held_.size(); }
+  [[nodiscard]] std::size_t held_bytes() const { return held_.size() - read_; }
 
  private:
   std::string held_;
-  std::size_t skip_ = 0;
+  std::size_t read_ = 0;  // of what is held
+  std::size_t skip_ = 0;  // of what comes
 };
 
 }  // namespace gatedrill::replay::capture

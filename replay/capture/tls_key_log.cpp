@@ -12,6 +12,7 @@ namespace gatedrill::replay::capture {
 namespace {
 
 constexpr std::size_t kRandomBytes = 32;
+constexpr Duration kLookEvery = std::chrono::milliseconds(10);
 
 std::optional<unsigned> digit(char c) {
   if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
@@ -49,6 +50,7 @@ bool is_label(std::string_view word) {
 
 std::string* place_of(TlsSecrets& secrets, std::string_view label) {
   if (label == "CLIENT_RANDOM") return &secrets.master;
+  if (label == "CLIENT_EARLY_TRAFFIC_SECRET") return &secrets.client_early;
   if (label == "CLIENT_HANDSHAKE_TRAFFIC_SECRET") return &secrets.client_handshake;
   if (label == "SERVER_HANDSHAKE_TRAFFIC_SECRET") return &secrets.server_handshake;
   if (label == "CLIENT_TRAFFIC_SECRET_0") return &secrets.client_traffic;
@@ -101,6 +103,12 @@ KeyLog::Added KeyLog::add(std::string_view text) {
     ++version_;
   }
   return added;
+}
+
+void KeyLog::look_again(UnixTime at) {
+  if (at.ns >= looked_.ns && at.ns - looked_.ns < kLookEvery.count()) return;
+  looked_ = at;
+  look_again();
 }
 
 const TlsSecrets* KeyLog::find(std::string_view client_random) const {

@@ -9,18 +9,22 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "gateway/core/result.hpp"
+#include "gateway/core/time.hpp"
 
 namespace gatedrill::replay::capture {
 
 // What one connection may have in the log; empty where it has not.
 struct TlsSecrets {
-  std::string master;            // TLS 1.2
-  std::string client_handshake;  // TLS 1.3
+  std::string master;        // TLS 1.2
+  std::string client_early;  // TLS 1.3
+  std::string client_handshake;
   std::string server_handshake;
   std::string client_traffic;
   std::string server_traffic;
@@ -50,10 +54,26 @@ class KeyLog {
 
   void expect_more(bool may_grow) { may_grow_ = may_grow; }
 
+  // `refill` adds what the log has got since; it is called when a secret is missed, and outlives
+  // all who may miss one.
+  void follow(std::function<void()> refill) {
+    refill_ = std::move(refill);
+    may_grow_ = true;
+  }
+
+  void look_again() {
+    if (refill_) refill_();
+  }
+
+  // The same, for those who ask at every packet: most of the time it does nothing.
+  void look_again(UnixTime at);
+
  private:
   std::unordered_map<std::string, TlsSecrets> secrets_;
   std::uint64_t version_ = 0;
   bool may_grow_ = false;
+  std::function<void()> refill_;
+  UnixTime looked_{};
 };
 
 // Reads a key log's file and follows it while somebody writes it.

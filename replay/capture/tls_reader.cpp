@@ -8,49 +8,28 @@ namespace {
 
 constexpr std::uint16_t kTls12 = 0x0303;
 constexpr std::uint16_t kTls13 = 0x0304;
-// RFC 5246 section 6.2.3 allows the longest records.
-constexpr std::size_t kFragmentBytesMax = (std::size_t{1} << 14U) + 2048;
-// The shortest records that anybody sends: an empty one of TLS 1.3.
-constexpr std::uint64_t kRecordBytesMin = 22;
-constexpr std::uint64_t kSlackMax = 1000;
-constexpr std::uint64_t kSeekBytesMax = std::uint64_t{1} << 20U;
-// What may be decrypted in vain before a connection's records are given up.
-constexpr std::uint64_t kTrialBytesMax = std::uint64_t{64} << 20U;
-constexpr int kFailuresMax = 32;
-constexpr std::size_t kWaitingBytesMax = std::size_t{4} << 20U;
-constexpr std::uint8_t kCloseNotify = 0;
+// What one connection may hold, above all while it waits for its key.
+constexpr std::size_t kKeptBytesMax = std::size_t{4} << 20U;
+constexpr char kCloseNotify = 0;
 
-TlsRecordHeader header_of(std::string_view bytes) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-  return {.type = byte(0),
-          .version = static_cast<std::uint16_t>(byte(1) << 8U | byte(2)),
-          .length = std::size_t{byte(3)} << 8U | byte(4)};
-}
+constexpr std::array kSides = {Side::first, Side::second};
 
-bool is_plausible(const TlsRecordHeader& header) {
-  return header.type >= 20 && header.type <= 23 && header.version >> 8U == 3 &&
-         (header.version & 0xffU) <= 4 && header.length > 0 && header.length <= kFragmentBytesMax;
-}
-
-enum class Verdict : std::uint8_t { yes, no, more };
-
-Verdict is_tls(std::string_view bytes) {
-  constexpr std::string_view kLeast("\x14\x03\x00\x00\x01", TlsRecordHeader::kBytes);
-  if (bytes.size() >= TlsRecordHeader::kBytes) {
-    return is_plausible(header_of(bytes)) ? Verdict::yes : Verdict::no;
-  }
-  std::string whole(kLeast);
-  std::copy(bytes.begin(), bytes.end(), whole.begin());
-  return is_plausible(header_of(whole)) ? Verdict::more : Verdict::no;
+std::size_t index(Side side) {
+  return static_cast<std::size_t>(side);
 }
 
 }  // namespace
 
 TlsReader::TlsReader(const ConnectionStart& start,
                      HttpContext& context,
-                     const KeyLog& keys,
+                     KeyLog& keys,
                      OpenStream open_inner)
-    : start_(start), context_(context), keys_(keys), open_inner_(std::move(open_inner)) {}
+    : start_(start),
+      context_(context),
+      keys_(keys),
+      open_inner_(std::move(open_inner)),
+      first_(Side::first, *this),
+      second_(Side::second, *this) {}
 
 TlsReader::~TlsReader() {
   context_.held.now -= charged_;
@@ -62,50 +41,95 @@ TlsReader::Event TlsReader::event(Event::Kind kind, Side from, UnixTime at) cons
   return event;
 }
 
+void TlsReader::keep(Event event) {
+  kept_bytes_ += sizeof(Event) + event.bytes.size();
+  kept_.push_back(std::move(event));
+}
+
 void TlsReader::on_data(Side from, std::string_view bytes, UnixTime at) {
   switch (phase_) {
     case Phase::plain:
       inner_->on_data(from, bytes, at);
       return;
     case Phase::deciding:
-      events_.push_back(event(Event::Kind::data, from, at));
-      events_.back().bytes = bytes;
-      decide();
+    case Phase::waiting: {
+      Event data = event(Event::Kind::data, from, at);
+      data.bytes = bytes;
+      keep(std::move(data));
+      if (phase_ == Phase::deciding) {
+        decide();
+      } else {
+        context_.ledger.tls.add(bytes.size());
+        keys_.look_again(at);
+        look_for_keys();
+      }
       break;
+    }
     case Phase::open:
       context_.ledger.tls.add(bytes.size());
       if (start_.tcp != nullptr) delivery_ = start_.tcp->delivery;
-      take(from, bytes, at);
+      records(from).push(bytes, at);
       break;
-    case Phase::waiting: {
-      context_.ledger.tls.add(bytes.size());
-      Event data = event(Event::Kind::data, from, at);
-      data.bytes = bytes;
-      wait(std::move(data));
-      break;
-    }
     case Phase::closed:
       context_.ledger.tls.add(bytes.size());
-      unread(from, bytes.size(), closed_by_, at);
+      on_unread(from, bytes.size(), closed_by_, at);
       return;
   }
-  charge();
+  settle();
+}
+
+void TlsReader::on_gap(Side from, std::uint64_t bytes, LossReason reason, UnixTime at) {
+  switch (phase_) {
+    case Phase::plain:
+      inner_->on_gap(from, bytes, reason, at);
+      return;
+    case Phase::deciding:
+    case Phase::waiting: {
+      Event gap = event(Event::Kind::gap, from, at);
+      gap.gap_bytes = bytes;
+      gap.reason = reason;
+      keep(std::move(gap));
+      break;
+    }
+    case Phase::open:
+      if (early_waits_) decide_early_data(false);
+      handshakes_[index(from)] = {};
+      records(from).gap(bytes, reason, at);
+      break;
+    case Phase::closed:
+      return;
+  }
+  settle();
+}
+
+void TlsReader::on_end(Side from, UnixTime at) {
+  switch (phase_) {
+    case Phase::plain:
+    case Phase::open:
+      inner_->on_end(from, at);
+      return;
+    case Phase::deciding:
+    case Phase::waiting:
+      keep(event(Event::Kind::end, from, at));
+      return;
+    case Phase::closed:
+      return;
+  }
 }
 
 // The first bytes of either side tell.
 void TlsReader::decide() {
   std::array<std::string, 2> begins;
-  for (const Event& event : events_) {
-    std::string& begin = begins[static_cast<std::size_t>(event.from)];
+  for (const Event& event : kept_) {
+    std::string& begin = begins[index(event.from)];
     if (event.kind == Event::Kind::gap) begin.clear();
     if (begin.size() < TlsRecordHeader::kBytes) begin.append(event.bytes);
   }
-  Verdict verdict = Verdict::more;
+  TlsStart start = TlsStart::more;
   for (const std::string& begin : begins) {
-    if (!begin.empty() && verdict == Verdict::more) verdict = is_tls(begin);
+    if (!begin.empty() && start == TlsStart::more) start = tls_start(begin);
   }
-  if (verdict == Verdict::more) return;
-  become(verdict == Verdict::yes ? Phase::open : Phase::plain);
+  if (start != TlsStart::more) become(start == TlsStart::yes ? Phase::open : Phase::plain);
 }
 
 void TlsReader::become(Phase phase) {
@@ -113,18 +137,20 @@ void TlsReader::become(Phase phase) {
   ConnectionStart inside = start_;
   if (phase == Phase::open) {
     if (start_.tcp != nullptr) inside.tcp = &facts_;
-    for (const Event& event : events_) {
+    for (const Event& event : kept_) {
       if (!event.bytes.empty()) context_.ledger.tls.add(event.bytes.size());
     }
   }
   inner_ = open_inner_(inside);
-  replay(std::exchange(events_, {}));
+  replay_kept();
 }
 
-void TlsReader::replay(std::vector<Event> events) {
-  for (Event& event : events) {
+// What is kept comes again, in its order; where the phase changes on the way, as that one takes it.
+void TlsReader::replay_kept() {
+  kept_bytes_ = 0;
+  for (Event& event : std::exchange(kept_, {})) {
     if (phase_ == Phase::waiting) {
-      events_.push_back(std::move(event));
+      keep(std::move(event));
       continue;
     }
     switch (event.kind) {
@@ -133,9 +159,9 @@ void TlsReader::replay(std::vector<Event> events) {
           inner_->on_data(event.from, event.bytes, event.at);
         } else if (phase_ == Phase::open) {
           delivery_ = event.delivery;
-          take(event.from, event.bytes, event.at);
+          records(event.from).push(event.bytes, event.at);
         } else {
-          unread(event.from, event.bytes.size(), closed_by_, event.at);
+          on_unread(event.from, event.bytes.size(), closed_by_, event.at);
         }
         break;
       case Event::Kind::gap:
@@ -148,199 +174,133 @@ void TlsReader::replay(std::vector<Event> events) {
   }
 }
 
-void TlsReader::wait(Event event) {
-  events_.push_back(std::move(event));
+void TlsReader::look_for_keys() {
   if (keys_.version() == keys_seen_) return;
   derive_keys();
-  if (phase_ != Phase::open) return;
-  replay(std::exchange(events_, {}));
+  if (phase_ == Phase::open) go_on();
+}
+
+// The key has come: first what was held behind the ServerHello, then what came after it.
+void TlsReader::go_on() {
+  records(other(client_)).go_on(hello_at_);
+  records(client_).go_on(hello_at_);
+  replay_kept();
 }
 
 void TlsReader::close_unread(LossReason reason) {
+  if (early_waits_) decide_early_data(false);
   phase_ = Phase::closed;
   closed_by_ = reason;
-  for (const Side side : {Side::first, Side::second}) {
-    const std::string held = std::exchange(direction(side).held, {});
-    if (!held.empty()) unread(side, held.size(), reason, UnixTime{});
-  }
-  replay(std::exchange(events_, {}));
+  for (const Side side : kSides)
+    records(side).pause();
+  drop_held();
+  replay_kept();
 }
 
-void TlsReader::take(Side from, std::string_view bytes, UnixTime at) {
-  Direction& d = direction(from);
-  std::string all;
-  if (!d.held.empty()) {
-    all = std::exchange(d.held, {});
-    all.append(bytes);
-    bytes = all;
-  }
-  bytes.remove_prefix(read_records(from, bytes, at));
-  if (bytes.empty()) return;
-  switch (phase_) {
-    case Phase::waiting:
-      events_.push_back({.from = from, .bytes = std::string(bytes), .at = at});
-      events_.back().delivery = delivery_;
-      return;
-    case Phase::closed:
-      unread(from, bytes.size(), closed_by_, at);
-      return;
-    case Phase::deciding:
-    case Phase::plain:
-    case Phase::open:
-      d.held = bytes;
-      return;
-  }
+void TlsReader::on_hopeless() {
+  close_unread(LossReason::handshake_missing);
 }
 
-std::size_t TlsReader::read_records(Side from, std::string_view bytes, UnixTime at) {
-  std::size_t done = 0;
-  while (done < bytes.size() && phase_ == Phase::open) {
-    const std::size_t consumed = read_record(from, bytes.substr(done), at);
-    if (consumed == 0) break;
-    done += consumed;
-  }
-  return done;
-}
-
-std::size_t TlsReader::read_record(Side from, std::string_view bytes, UnixTime at) {
-  Direction& d = direction(from);
-  if (d.dead) {
-    unread(from, bytes.size(), d.lost_by, at);
-    return bytes.size();
-  }
-  if (d.skip > 0) {
-    const std::size_t skipped = std::min<std::uint64_t>(d.skip, bytes.size());
-    d.skip -= skipped;
-    unread(from, skipped, d.lost_by, at);
-    return skipped;
-  }
-  if (d.seeking) return seek_record(from, bytes, at);
-  if (bytes.size() < TlsRecordHeader::kBytes) return 0;
-  const TlsRecordHeader header = header_of(bytes);
-  if (!is_plausible(header)) {
-    begin_seeking(d, 0, LossReason::broken_record, at);
-    return phase_ == Phase::open ? seek_record(from, bytes, at) : 0;
-  }
-  const std::size_t whole = TlsRecordHeader::kBytes + header.length;
-  if (bytes.size() < whole) return 0;
-  const std::string_view fragment = bytes.substr(TlsRecordHeader::kBytes, header.length);
-  const auto type = static_cast<TlsContent>(header.type);
-  // TLS 1.3 sends its ChangeCipherSpec in clear, and it means nothing.
-  const bool middlebox =
-      type == TlsContent::change_cipher_spec && hello_ && hello_->version == kTls13;
-  place_record(bytes.size(), whole);
-  if (type == TlsContent::application_data || (d.key && !middlebox)) {
-    sealed_record(from, header, fragment, at);
-  } else {
-    context_.ledger.tls_protocol.add(whole);
-    if (!middlebox) clear_record(from, type, fragment, at);
-  }
-  return whole;
-}
-
-// What is inside is told with the record's place in the stream.
-void TlsReader::place_record(std::size_t bytes_before_end, std::size_t record_bytes) {
+void TlsReader::on_record(std::size_t before_end, std::size_t record_bytes) {
   if (start_.tcp == nullptr) return;
   facts_ = *start_.tcp;
-  const std::int64_t begin = delivery_.end - static_cast<std::int64_t>(bytes_before_end);
+  const std::int64_t begin = delivery_.end - static_cast<std::int64_t>(before_end);
   facts_.delivery = {.begin = begin,
                      .end = begin + static_cast<std::int64_t>(record_bytes),
                      .after_fin = delivery_.after_fin};
 }
 
-// Looks for bytes that open as a record.
-std::size_t TlsReader::seek_record(Side from, std::string_view bytes, UnixTime at) {
-  Direction& d = direction(from);
-  std::size_t skipped = 0;
-  for (; skipped + TlsRecordHeader::kBytes <= bytes.size(); ++skipped) {
-    const TlsRecordHeader header = header_of(bytes.substr(skipped));
-    if (!is_plausible(header) || header.version != kTls12) continue;
-    const std::size_t whole = TlsRecordHeader::kBytes + header.length;
-    if (bytes.size() - skipped < whole) break;
-    const std::uint64_t expected = d.number;
-    const bool had_coming = !d.coming.empty();
-    const auto opened =
-        open(d, header, bytes.substr(skipped + TlsRecordHeader::kBytes, header.length));
-    if (!opened) continue;
-    const bool same_key = d.number > expected && had_coming == !d.coming.empty();
-    const std::uint64_t records = d.number - expected - 1;
-    const std::uint64_t lost = d.lost_bytes + skipped;
-    if (skipped > 0) unread(from, skipped, d.lost_by, at);
-    // Where nothing but the data of the application was lost, it can be told how much.
-    const auto overhead = d.key->overhead();
-    const std::uint64_t around = records * (TlsRecordHeader::kBytes + overhead.value_or(0));
-    std::optional<std::uint64_t> content;
-    if (overhead && same_key && records > 0 && lost >= around) content = lost - around;
-    d.seeking = false;
-    place_record(bytes.size() - skipped, whole);
-    tell_sought(from, content);
-    use(from, *opened, whole, at);
-    return skipped + whole;
+void TlsReader::on_clear(Side from, TlsContent type, std::string_view fragment, UnixTime at) {
+  context_.ledger.tls_protocol.add(TlsRecordHeader::kBytes + fragment.size());
+  if (type == TlsContent::handshake) {
+    hello_at_ = at;
+    read_handshake(from, fragment);
+  } else if (type == TlsContent::change_cipher_spec && hello_ && hello_->version == kTls12) {
+    records(from).change_cipher();
   }
-  if (skipped == 0) return 0;
-  d.lost_bytes += skipped;
-  unread(from, skipped, d.lost_by, at);
-  if (d.lost_bytes > kSeekBytesMax || trial_bytes_ > kTrialBytesMax) {
-    d.dead = true;
-    tell_sought(from, std::nullopt);
-  }
-  return skipped;
 }
 
-void TlsReader::begin_seeking(Direction& d, std::uint64_t missing, LossReason reason, UnixTime at) {
-  if (!d.key && d.coming.empty()) {
-    close_unread(LossReason::handshake_missing);
-    return;
+bool TlsReader::takes_sealed(Side from,
+                             const TlsRecordHeader& header,
+                             std::string_view fragment,
+                             UnixTime at) {
+  const std::size_t whole = TlsRecordHeader::kBytes + fragment.size();
+  if (from == client_ && early_waits_) {
+    early_.push_back({header, std::string(fragment), at, facts_.delivery});
+    early_bytes_ += sizeof(EarlyRecord) + fragment.size();
+    return true;
   }
-  if (!d.seeking) {
-    d.lost_bytes = 0;
-    d.told = false;
-  }
-  d.seeking = true;
-  d.lost_bytes += missing;
-  d.lost_at = at;
-  d.lost_by = reason;
-  d.slack = std::min(d.slack + missing / kRecordBytesMin + 2, kSlackMax);
+  if (records(from).has_keys()) return false;
+  close_unread(LossReason::handshake_missing);
+  on_unread(from, whole, LossReason::handshake_missing, at);
+  return true;
 }
 
-void TlsReader::clear_record(Side from, TlsContent type, std::string_view fragment, UnixTime at) {
-  switch (type) {
+void TlsReader::on_opened(Side from,
+                          const TlsRecordKey::Opened& opened,
+                          std::size_t record_bytes,
+                          UnixTime at) {
+  Ledger& ledger = context_.ledger;
+  (opened.type == TlsContent::application_data ? ledger.tls_opened : ledger.tls_protocol)
+      .add(record_bytes);
+  switch (opened.type) {
+    case TlsContent::application_data:
+      if (from != client_ && early_waits_) decide_early_data(false);
+      if (opened.content.empty()) return;
+      // What this side says may depend on what is missing of the other.
+      records(other(from)).tell_sought();
+      ledger.decrypted.add(opened.content.size());
+      inner_->on_data(from, opened.content, at);
+      return;
     case TlsContent::handshake:
-      read_handshake(from, fragment, at);
+      read_handshake(from, opened.content);
       return;
     case TlsContent::change_cipher_spec:
-      change_cipher(direction(from));
+      records(from).change_cipher();
       return;
     case TlsContent::alert:
-    case TlsContent::application_data:
+      if (opened.content.size() == 2 && opened.content[1] == kCloseNotify) inner_->on_end(from, at);
       return;
   }
 }
 
-void TlsReader::read_handshake(Side from, std::string_view bytes, UnixTime) {
-  TlsHandshakeReader& reader = direction(from).handshake;
+void TlsReader::on_lost(Side from, const TlsLoss& loss) {
+  context_.ledger.tls_lost.add(loss.bytes.value_or(0), loss.records);
+  inner_->on_gap(from, loss.bytes.value_or(kUnknownBytes), loss.reason, loss.at);
+}
+
+void TlsReader::read_handshake(Side from, std::string_view bytes) {
+  TlsHandshakeReader& reader = handshakes_[index(from)];
   reader.push(bytes);
   while (const auto message = reader.next()) {
-    if (message->type == TlsHandshakeType::client_hello) {
-      const auto hello = parse_client_hello(message->body);
-      if (!hello) continue;
-      client_ = from;
-      client_random_ = hello->random;
-    } else if (message->type == TlsHandshakeType::server_hello) {
-      const auto hello = parse_server_hello(message->body);
-      if (!hello || hello->retry) continue;
-      hello_ = hello;
-      derive_keys();
-      if (phase_ != Phase::open) return;
+    switch (message->type) {
+      case TlsHandshakeType::client_hello:
+        if (const auto hello = parse_client_hello(message->body)) {
+          client_ = from;
+          client_random_ = hello->random;
+          early_waits_ = hello->early_data;
+        }
+        break;
+      case TlsHandshakeType::server_hello:
+        if (const auto hello = parse_server_hello(message->body)) on_server_hello(*hello);
+        break;
+      case TlsHandshakeType::encrypted_extensions:
+        if (early_waits_) decide_early_data(accepts_early_data(message->body));
+        break;
     }
+    if (phase_ != Phase::open) return;
   }
 }
 
-void TlsReader::change_cipher(Direction& d) {
-  if (d.coming.empty()) return;
-  d.key = std::move(d.coming.front());
-  d.coming.pop_front();
-  d.number = 0;
+void TlsReader::on_server_hello(const TlsServerHello& hello) {
+  if (early_waits_ && (hello.retry || hello.version != kTls13)) decide_early_data(false);
+  if (hello.retry) return;
+  hello_ = hello;
+  if (hello.version == kTls13) {
+    for (const Side side : kSides)
+      records(side).ignore_change_cipher();
+  }
+  derive_keys();
 }
 
 void TlsReader::derive_keys() {
@@ -358,250 +318,78 @@ void TlsReader::derive_keys() {
   if (!found) {
     if (!keys_.may_grow()) return close_unread(LossReason::no_key);
     phase_ = Phase::waiting;
+    for (const Side side : kSides)
+      records(side).pause();
     return;
   }
   phase_ = Phase::open;
-  for (const Side side : {Side::first, Side::second}) {
-    Direction& d = direction(side);
+  for (const Side side : kSides) {
     const bool of_client = side == client_;
-    d.coming.clear();
-    if (!tls13) {
+    std::vector<TlsRecordKey> keys;
+    if (tls13) {
+      const auto& handshake = of_client ? secrets->client_handshake : secrets->server_handshake;
+      const auto& traffic = of_client ? secrets->client_traffic : secrets->server_traffic;
+      if (!handshake.empty()) keys.push_back(TlsRecordKey::tls13(*suite, handshake));
+      keys.push_back(TlsRecordKey::tls13(*suite, traffic));
+    } else {
       const TlsRecordKey::Tls12 tls12{.master = secrets->master,
                                       .client_random = client_random_,
                                       .server_random = hello_->random,
                                       .encrypt_then_mac = hello_->encrypt_then_mac};
-      d.coming.push_back(TlsRecordKey::tls12(*suite, tls12, of_client));
-      continue;
+      keys.push_back(TlsRecordKey::tls12(*suite, tls12, of_client));
     }
-    const std::string& handshake =
-        of_client ? secrets->client_handshake : secrets->server_handshake;
-    if (!handshake.empty()) d.coming.push_back(TlsRecordKey::tls13(*suite, handshake));
-    d.coming.push_back(
-        TlsRecordKey::tls13(*suite, of_client ? secrets->client_traffic : secrets->server_traffic));
+    records(side).expect(std::move(keys));
   }
 }
 
-void TlsReader::sealed_record(Side from,
-                              const TlsRecordHeader& header,
-                              std::string_view fragment,
-                              UnixTime at) {
-  Direction& d = direction(from);
-  const std::size_t whole = TlsRecordHeader::kBytes + fragment.size();
-  if (!d.key && d.coming.empty()) {
-    // Before the server has spoken, a client can only send early data.
-    if (from == client_ && !client_random_.empty() && !hello_) {
-      unread(from, whole, LossReason::early_data, at);
+// Refused, the early data belongs to no message; what follows it in the same direction does.
+void TlsReader::decide_early_data(bool accepted) {
+  early_waits_ = false;
+  early_bytes_ = 0;
+  const TlsSecrets* secrets = keys_.find(client_random_);
+  if (accepted && hello_ && secrets != nullptr && !secrets->client_early.empty()) {
+    if (const auto suite = TlsSuite::find(hello_->suite)) {
+      records(client_).expect_first(TlsRecordKey::tls13(*suite, secrets->client_early));
+    }
+  }
+  const TcpFacts::Delivery delivery = facts_.delivery;
+  for (const EarlyRecord& record : std::exchange(early_, {})) {
+    facts_.delivery = record.delivery;
+    const std::size_t whole = TlsRecordHeader::kBytes + record.fragment.size();
+    if (const auto opened = records(client_).open(record.header, record.fragment)) {
+      on_opened(client_, *opened, whole, record.at);
     } else {
-      close_unread(LossReason::handshake_missing);
-      unread(from, whole, LossReason::handshake_missing, at);
-    }
-    return;
-  }
-  const auto opened = open(d, header, fragment);
-  if (opened) {
-    use(from, *opened, whole, at);
-    return;
-  }
-  ++d.failures;
-  const bool handshake_key = d.coming.size() > 1;
-  if (d.key) {
-    unread(from, whole, LossReason::broken_record, at);
-    ++d.slack;
-    tell_lost_record(from, fragment.size(), LossReason::broken_record, at);
-  } else {
-    // In TLS 1.3, the rest of a handshake whose secrets are not in the log.
-    unread(from, whole, handshake_key ? LossReason::broken_record : LossReason::no_key, at);
-  }
-  if (d.failures < kFailuresMax) return;
-  d.dead = true;
-  d.lost_by = LossReason::broken_record;
-}
-
-std::optional<TlsRecordKey::Opened> TlsReader::open(Direction& d,
-                                                    const TlsRecordHeader& header,
-                                                    std::string_view fragment) {
-  const auto number_under = [&](TlsRecordKey& key,
-                                std::uint64_t first) -> std::optional<std::uint64_t> {
-    for (std::uint64_t number = first; number <= first + d.slack; ++number) {
-      if (trial_bytes_ > kTrialBytesMax) break;
-      if (key.open(header, fragment, number)) return number;
-      trial_bytes_ += fragment.size();
-    }
-    return std::nullopt;
-  };
-  const auto found = [&](std::uint64_t number) {
-    d.number = number + 1;
-    d.slack = 0;
-    d.failures = 0;
-    trial_bytes_ = 0;
-    return d.key->open(header, fragment, number);
-  };
-  if (d.key) {
-    if (d.slack == 0) {
-      if (const auto opened = d.key->open(header, fragment, d.number)) {
-        ++d.number;
-        d.failures = 0;
-        return opened;
-      }
-      trial_bytes_ += fragment.size();
-    } else if (const auto number = number_under(*d.key, d.number)) {
-      return found(*number);
+      on_unread(client_, whole, LossReason::early_data, record.at);
     }
   }
-  for (std::size_t i = 0; i < d.coming.size(); ++i) {
-    const auto number = number_under(d.coming[i], 0);
-    if (!number) continue;
-    d.key = std::move(d.coming[i]);
-    d.coming.erase(d.coming.begin(), d.coming.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    return found(*number);
-  }
-  if (!d.key || !d.coming.empty()) return std::nullopt;
-  auto next = d.key->next();
-  if (!next) return std::nullopt;
-  const auto number = number_under(*next, 0);
-  if (!number) return std::nullopt;
-  d.key = std::move(*next);
-  return found(*number);
-}
-
-void TlsReader::use(Side from,
-                    const TlsRecordKey::Opened& opened,
-                    std::size_t record_bytes,
-                    UnixTime at) {
-  Ledger& ledger = context_.ledger;
-  (opened.type == TlsContent::application_data ? ledger.tls_opened : ledger.tls_protocol)
-      .add(record_bytes);
-  switch (opened.type) {
-    case TlsContent::application_data:
-      if (opened.content.empty()) return;
-      // What the other side sends now may depend on what is missing.
-      if (direction(other(from)).seeking) tell_sought(other(from), std::nullopt);
-      ledger.decrypted.add(opened.content.size());
-      inner_->on_data(from, opened.content, at);
-      return;
-    case TlsContent::handshake:
-      read_handshake(from, opened.content, at);
-      return;
-    case TlsContent::change_cipher_spec:
-      change_cipher(direction(from));
-      return;
-    case TlsContent::alert:
-      if (opened.content.size() == 2 && opened.content[1] == kCloseNotify) inner_->on_end(from, at);
-      return;
-  }
-}
-
-void TlsReader::on_gap(Side from, std::uint64_t bytes, LossReason reason, UnixTime at) {
-  Direction& d = direction(from);
-  switch (phase_) {
-    case Phase::plain:
-      inner_->on_gap(from, bytes, reason, at);
-      return;
-    case Phase::closed:
-      return;
-    case Phase::deciding:
-    case Phase::waiting: {
-      Event gap = event(Event::Kind::gap, from, at);
-      gap.gap_bytes = bytes;
-      gap.reason = reason;
-      if (phase_ == Phase::waiting) return wait(std::move(gap));
-      events_.push_back(std::move(gap));
-      return;
-    }
-    case Phase::open:
-      break;
-  }
-  if (d.dead) return;
-  d.handshake = {};
-  if (d.skip >= bytes) {
-    d.skip -= bytes;
-    return;
-  }
-  const std::uint64_t beyond = bytes - std::exchange(d.skip, 0);
-  const std::string held = std::exchange(d.held, {});
-  if (!held.empty()) unread(from, held.size(), reason, at);
-  if (!d.seeking && held.size() >= TlsRecordHeader::kBytes) {
-    const TlsRecordHeader header = header_of(held);
-    const std::size_t missing = TlsRecordHeader::kBytes + header.length - held.size();
-    if (beyond <= missing) {
-      // One record is lost, and where the next one begins is known.
-      if (!d.key && d.coming.empty()) return close_unread(LossReason::handshake_missing);
-      d.skip = missing - beyond;
-      d.lost_by = reason;
-      ++d.slack;
-      tell_lost_record(from, header.length, reason, at);
-      return;
-    }
-  }
-  begin_seeking(d, beyond + held.size(), reason, at);
-}
-
-void TlsReader::tell_lost_record(Side from,
-                                 std::size_t fragment_bytes,
-                                 LossReason reason,
-                                 UnixTime at) {
-  const Direction& d = direction(from);
-  const auto overhead = d.key && d.coming.empty() ? d.key->overhead() : std::nullopt;
-  const bool known = overhead && fragment_bytes >= *overhead;
-  tell_gap(from, known ? std::optional(fragment_bytes - *overhead) : std::nullopt, reason, at);
-}
-
-// Of the gap behind which records are looked for, once.
-void TlsReader::tell_sought(Side from, std::optional<std::uint64_t> bytes) {
-  Direction& d = direction(from);
-  if (!std::exchange(d.told, true)) tell_gap(from, bytes, d.lost_by, d.lost_at);
-}
-
-void TlsReader::tell_gap(Side from,
-                         std::optional<std::uint64_t> bytes,
-                         LossReason reason,
-                         UnixTime at) {
-  inner_->on_gap(from, bytes.value_or(kUnknownBytes), reason, at);
-}
-
-void TlsReader::on_end(Side from, UnixTime at) {
-  switch (phase_) {
-    case Phase::plain:
-    case Phase::open:
-      inner_->on_end(from, at);
-      return;
-    case Phase::deciding:
-    case Phase::waiting:
-      events_.push_back(event(Event::Kind::end, from, at));
-      return;
-    case Phase::closed:
-      return;
-  }
+  facts_.delivery = delivery;
 }
 
 void TlsReader::on_closed(const ConnectionEnd& end, UnixTime at) {
   if (phase_ == Phase::deciding) become(Phase::plain);
-  if (phase_ == Phase::waiting && keys_.version() != keys_seen_) {
-    derive_keys();
-    if (phase_ == Phase::open) replay(std::exchange(events_, {}));
+  if (phase_ == Phase::waiting) {
+    keys_.look_again();
+    look_for_keys();
   }
   if (phase_ == Phase::waiting) close_unread(LossReason::no_key);
   if (phase_ == Phase::open) {
-    for (const Side side : {Side::first, Side::second}) {
-      Direction& d = direction(side);
-      const std::string held = std::exchange(d.held, {});
-      if (!held.empty()) unread(side, held.size(), d.seeking ? d.lost_by : reason_of(end.how), at);
-      if (d.seeking) tell_sought(side, std::nullopt);
-    }
+    if (early_waits_) decide_early_data(false);
+    for (const Side side : kSides)
+      records(side).close(reason_of(end.how), at);
   }
-  if (start_.tcp != nullptr) facts_ = *start_.tcp;
   if (phase_ == Phase::closed) {
     context_.sink.on_connection(recorded_connection(start_, end, client_));
   } else {
+    if (start_.tcp != nullptr) facts_ = *start_.tcp;
     inner_->on_closed(end, at);
   }
   tell_unread();
-  charge();
+  settle();
 }
 
-void TlsReader::unread(Side from, std::uint64_t bytes, LossReason reason, UnixTime at) {
+void TlsReader::on_unread(Side from, std::uint64_t bytes, LossReason reason, UnixTime at) {
   context_.ledger.tls_unread.add(bytes);
-  std::vector<Unread>& list = direction(from).unread;
+  std::vector<Unread>& list = unread_[index(from)];
   const auto same = std::find_if(list.begin(), list.end(),
                                  [&](const Unread& one) { return one.reason == reason; });
   if (same == list.end()) {
@@ -613,8 +401,8 @@ void TlsReader::unread(Side from, std::uint64_t bytes, LossReason reason, UnixTi
 
 // One loss for each direction and reason, however many records it was.
 void TlsReader::tell_unread() {
-  for (const Side side : {Side::first, Side::second}) {
-    for (const Unread& one : direction(side).unread) {
+  for (const Side side : kSides) {
+    for (const Unread& one : std::exchange(unread_[index(side)], {})) {
       context_.ledger.lose(one.reason, one.bytes);
       context_.sink.on_loss({.at = one.at,
                              .connection = start_.connection,
@@ -622,32 +410,35 @@ void TlsReader::tell_unread() {
                              .reason = std::string(to_string(one.reason)),
                              .bytes = one.bytes});
     }
-    direction(side).unread.clear();
   }
 }
 
 // What is held counts into what a capture may hold; beyond that, the connection is given up.
-void TlsReader::charge() {
-  const auto held = [&] {
-    std::size_t bytes = 0;
-    for (const Event& event : events_)
-      bytes += sizeof(Event) + event.bytes.size();
-    for (const Direction& d : directions_)
-      bytes += d.held.size() + d.handshake.held_bytes();
-    return bytes;
-  };
-  const auto set = [&](std::size_t bytes) {
+void TlsReader::settle() {
+  const auto recount = [&] {
+    std::size_t bytes = kept_bytes_ + early_bytes_;
+    for (const Side side : kSides)
+      bytes += records(side).held_bytes() + handshakes_[index(side)].held_bytes();
     context_.held.now += bytes - charged_;
     charged_ = bytes;
   };
-  set(held());
-  const bool room = context_.held.now <= context_.held.max && charged_ <= kWaitingBytesMax;
-  if (room || (phase_ != Phase::open && phase_ != Phase::waiting)) return;
-  const bool waiting = phase_ == Phase::waiting;
-  close_unread(waiting ? LossReason::no_key : LossReason::memory_limit);
-  for (Direction& d : directions_)
-    d.handshake = {};
-  set(held());
+  recount();
+  const bool room = context_.held.now <= context_.held.max && charged_ <= kKeptBytesMax;
+  if (!room && (phase_ == Phase::open || phase_ == Phase::waiting)) {
+    close_unread(phase_ == Phase::waiting ? LossReason::no_key : LossReason::memory_limit);
+  }
+  if (phase_ != Phase::closed || charged_ == 0) return;
+  // Also what came behind the record that closed it.
+  drop_held();
+  recount();
+}
+
+void TlsReader::drop_held() {
+  for (const Side side : kSides) {
+    const std::string held = records(side).take_held();
+    if (!held.empty()) on_unread(side, held.size(), closed_by_, hello_at_);
+  }
+  handshakes_ = {};
 }
 
 }  // namespace gatedrill::replay::capture

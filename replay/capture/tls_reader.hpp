@@ -5,37 +5,36 @@
 //      │                          │  └──not yet──► waiting ──key comes──┘
 //      └─ no TLS: plain           └── no key, unknown suite, beginning lost: closed, and counted
 //
-// - A record says by itself which key and number it belongs to: it only opens with these. So the
-//   changes of keys (end of the handshake, KeyUpdate) need no bookkeeping, and after a gap the
-//   number is found by trying, within bounds.
 // - The time of what is inside a record is that of the segment which completes it: nobody could
 // read
 //   it earlier. Its place in the stream is that of the record.
+// - Early data (0-RTT) counts once the server has said that it takes it; refused, the client sends
+// it
+//   again.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "replay/capture/http_assembly.hpp"
+#include "replay/capture/exchange_recorder.hpp"
 #include "replay/capture/tcp_reassembly.hpp"
-#include "replay/capture/tls_cipher.hpp"
 #include "replay/capture/tls_handshake.hpp"
 #include "replay/capture/tls_key_log.hpp"
+#include "replay/capture/tls_records.hpp"
 
 namespace gatedrill::replay::capture {
 
-class TlsReader final : public StreamReader {
+class TlsReader final : public StreamReader, private TlsRecordListener {
  public:
   // `context` and `keys` outlive this object.
   TlsReader(const ConnectionStart& start,
             HttpContext& context,
-            const KeyLog& keys,
+            KeyLog& keys,
             OpenStream open_inner);
   ~TlsReader() override;
 
@@ -59,6 +58,14 @@ class TlsReader final : public StreamReader {
     TcpFacts::Delivery delivery{};
   };
 
+  // A client's record from before it is known whether the server takes early data.
+  struct EarlyRecord {
+    TlsRecordHeader header{};
+    std::string fragment{};
+    UnixTime at{};
+    TcpFacts::Delivery delivery{};
+  };
+
   // Bytes of one direction that were not opened, by reason.
   struct Unread {
     LossReason reason = LossReason::no_key;
@@ -66,75 +73,65 @@ class TlsReader final : public StreamReader {
     UnixTime at{};
   };
 
-  struct Direction {
-    std::string held;              // the beginning of a record
-    std::uint64_t skip = 0;        // the rest of a record that a gap broke
-    bool seeking = false;          // where the next record begins is not known
-    bool dead = false;             // it will not be found any more
-    bool told = false;             // while seeking: the reader inside knows of the gap
-    std::uint64_t lost_bytes = 0;  // while seeking
-    UnixTime lost_at{};
-    LossReason lost_by = LossReason::gap;
-    TlsHandshakeReader handshake{};
-    std::optional<TlsRecordKey> key{};  // none: in clear
-    std::deque<TlsRecordKey> coming{};  // what it may change to
-    std::uint64_t number = 0;           // of the next record under `key`
-    std::uint64_t slack = 0;            // how many records may be missing before it
-    int failures = 0;                   // records in a row that did not open
-    std::vector<Unread> unread{};
-  };
+  void on_record(std::size_t before_end, std::size_t record_bytes) override;
+  void on_clear(Side from, TlsContent type, std::string_view fragment, UnixTime at) override;
+  bool takes_sealed(Side from,
+                    const TlsRecordHeader& header,
+                    std::string_view fragment,
+                    UnixTime at) override;
+  void on_opened(Side from,
+                 const TlsRecordKey::Opened& opened,
+                 std::size_t record_bytes,
+                 UnixTime at) override;
+  void on_lost(Side from, const TlsLoss& loss) override;
+  void on_unread(Side from, std::uint64_t bytes, LossReason reason, UnixTime at) override;
+  void on_hopeless() override;
 
-  Direction& direction(Side side) { return directions_[static_cast<std::size_t>(side)]; }
+  TlsRecordStream& records(Side side) { return side == Side::first ? first_ : second_; }
 
+  [[nodiscard]] Event event(Event::Kind kind, Side from, UnixTime at) const;
+  void keep(Event event);
+  void replay_kept();
   void decide();
   void become(Phase phase);
-  void replay(std::vector<Event> events);
-  void wait(Event event);
+  void look_for_keys();
+  void go_on();
   void close_unread(LossReason reason);
-  void take(Side from, std::string_view bytes, UnixTime at);
-  // Each returns how much it consumed; nothing if it needs more.
-  std::size_t read_records(Side from, std::string_view bytes, UnixTime at);
-  std::size_t read_record(Side from, std::string_view bytes, UnixTime at);
-  void place_record(std::size_t bytes_before_end, std::size_t record_bytes);
-  std::size_t seek_record(Side from, std::string_view bytes, UnixTime at);
-  void begin_seeking(Direction& d, std::uint64_t missing, LossReason reason, UnixTime at);
-  void clear_record(Side from, TlsContent type, std::string_view fragment, UnixTime at);
-  void sealed_record(Side from,
-                     const TlsRecordHeader& header,
-                     std::string_view fragment,
-                     UnixTime at);
-  std::optional<TlsRecordKey::Opened> open(Direction& d,
-                                           const TlsRecordHeader& header,
-                                           std::string_view fragment);
-  void use(Side from, const TlsRecordKey::Opened& opened, std::size_t record_bytes, UnixTime at);
-  void read_handshake(Side from, std::string_view bytes, UnixTime at);
-  void change_cipher(Direction& d);
+  void read_handshake(Side from, std::string_view bytes);
+  void on_server_hello(const TlsServerHello& hello);
   void derive_keys();
-  void tell_lost_record(Side from, std::size_t fragment_bytes, LossReason reason, UnixTime at);
-  void tell_sought(Side from, std::optional<std::uint64_t> bytes);
-  void tell_gap(Side from, std::optional<std::uint64_t> bytes, LossReason reason, UnixTime at);
-  void unread(Side from, std::uint64_t bytes, LossReason reason, UnixTime at);
+  void decide_early_data(bool accepted);
   void tell_unread();
-  [[nodiscard]] Event event(Event::Kind kind, Side from, UnixTime at) const;
-  void charge();
+  void settle();
+  void drop_held();
 
   ConnectionStart start_;
   HttpContext& context_;
-  const KeyLog& keys_;
+  KeyLog& keys_;
   OpenStream open_inner_;
   std::unique_ptr<StreamReader> inner_;  // once it is known whether it is TLS
-  TcpFacts facts_{};                     // for what is inside: its deliveries are records
   Phase phase_ = Phase::deciding;
   LossReason closed_by_ = LossReason::no_key;
-  std::vector<Event> events_;
-  TcpFacts::Delivery delivery_{};  // of what is being read
-  std::array<Direction, 2> directions_;
+
+  std::vector<Event> kept_;
+  std::size_t kept_bytes_ = 0;
+  std::size_t charged_ = 0;  // to the context
+
+  TlsRecordStream first_;
+  TlsRecordStream second_;
+  TcpFacts facts_{};                             // for what is inside: its deliveries are records
+  TcpFacts::Delivery delivery_{};                // of the bytes that are being read
+  std::array<std::vector<Unread>, 2> unread_{};  // by Side
+
+  std::array<TlsHandshakeReader, 2> handshakes_{};
   Side client_ = Side::first;
   std::string client_random_;
   std::optional<TlsServerHello> hello_;
+  UnixTime hello_at_{};
   std::uint64_t keys_seen_ = 0;  // the version of the key log that was looked at
-  std::uint64_t trial_bytes_ = 0;
-  std::size_t charged_ = 0;
+  bool early_waits_ = false;
+  std::vector<EarlyRecord> early_;
+  std::size_t early_bytes_ = 0;
 };
 
 }  // namespace gatedrill::replay::capture

@@ -26,6 +26,13 @@ class Choices {
   // False at the end of the input, for every probability below 1.
   bool chance(double probability) { return byte() > 255 - probability * 256; }
 
+  // The next bytes; fewer at the end of the input.
+  std::string_view take(std::size_t size) {
+    const std::string_view taken = bytes_.substr(0, size);
+    bytes_.remove_prefix(taken.size());
+    return taken;
+  }
+
   [[nodiscard]] std::string_view rest() const { return bytes_; }
 
  private:

@@ -285,6 +285,26 @@ TEST_F(CaptureCommandTest, TlsIsReadWithAKeyLogAndNamedWithout) {
   EXPECT_THAT(err, HasSubstr("tls.pcap:1: is no line of a TLS key log"));
 }
 
+TEST_F(CaptureCommandTest, TrailersAreInTheRecordingAndTheirSecretsAreNot) {
+  tests::Conversation talk;
+  talk.handshake();
+  talk.client("GET / HTTP/1.1\r\nHost: shop\r\n\r\n");
+  talk.server(
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 7\r\n"
+      "Set-Cookie: sid=c00kie\r\n\r\n");
+  write("trailers.pcap", tests::pcap_file(talk.frames()));
+  ASSERT_EQ(capture("trailers.pcap"), 0) << err;
+  EXPECT_EQ(bytes_of(path("t.db")).find("c00kie"), std::string::npos);
+  const auto exchanges = Recording::open(path("t.db"))->read_all().value();
+  ASSERT_EQ(exchanges.size(), 1U);
+  const RecordedResponse& response = *exchanges[0].response;
+  EXPECT_EQ(value_of(response.trailers, "X-Sum"), "7");
+  EXPECT_EQ(value_of(response.fields, "X-Sum"), "");
+  EXPECT_EQ(response.trailers.size(), 2U);
+  EXPECT_EQ(run({"traffic", "show", path("t.db"), "1"}), 0) << err;
+  EXPECT_THAT(out, HasSubstr("(trailer) X-Sum: 7"));
+}
+
 TEST_F(CaptureCommandTest, AFileWithoutHttpIsNoEvidence) {
   tests::Conversation talk;
   talk.handshake();

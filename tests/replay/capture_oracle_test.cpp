@@ -171,6 +171,8 @@ struct Known {
   std::string why;
 };
 
+const std::string kHttp2Bodies = "the oracle has no bodies of HTTP/2";
+
 const std::map<std::string, Known> kKnown = {
     {"browse-bro-org-31-requests.pcap", {"partial 1", "an answer without its end"}},
     {"browse-espn-61-requests.pcapng", {"partial 1", "the last answer without its end"}},
@@ -189,13 +191,17 @@ const std::map<std::string, Known> kKnown = {
     {"http-evader-058.pcap",
      {"bodies +1 -1", "a folded Transfer-Encoding is one value; the oracle leaves it chunked"}},
     {"http-evader-450.pcap", {"bodies -1", "a 204 has no body (RFC 9112 6.3)"}},
-    {"http2-app-layer-exact.pcap", {"requests -4 responses -4", "HTTP/2: later"}},
-    {"http2-continuation.pcap", {"requests -1 responses -1", "HTTP/2: later"}},
-    {"http2-h2c-doc-site-9-streams.pcap", {"requests -6 responses -6", "HTTP/2: later"}},
-    {"http2-h2c-range-upgrade.pcap", {"responses -3", "HTTP/2 after an upgrade: later"}},
-    {"http2-h2c-two-header-blocks.pcap", {"requests -1 responses -1", "HTTP/2: later"}},
-    {"http2-prior-knowledge-nghttp2.pcap", {"requests -1 responses -2", "HTTP/2: later"}},
-    {"http2-upgrade-deflate.pcap", {"responses -1", "HTTP/2 after an upgrade: later"}},
+    {"http2-app-layer-exact.pcap", {"bodies +4", kHttp2Bodies}},
+    {"http2-continuation.pcap",
+     {"requests -1 bodies +1 partial 1",
+      "the server resets the stream before its request has ended; " + kHttp2Bodies}},
+    {"http2-h2c-doc-site-9-streams.pcap", {"bodies +6", kHttp2Bodies}},
+    {"http2-h2c-range-upgrade.pcap", {"bodies +3", kHttp2Bodies}},
+    {"http2-h2c-two-header-blocks.pcap", {"bodies +1", kHttp2Bodies}},
+    {"http2-prior-knowledge-nghttp2.pcap",
+     {"responses -1 bodies +1",
+      "the second answer is a pushed one, which is counted only; " + kHttp2Bodies}},
+    {"http2-upgrade-deflate.pcap", {"bodies +1", kHttp2Bodies}},
 };
 
 TEST(CaptureOracle, EveryCaptureIsReadAsTheOracleReadsItOrTheTableSaysWhyNot) {

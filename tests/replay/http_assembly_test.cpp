@@ -239,7 +239,6 @@ TEST(HttpAssembly, OtherProtocolsAreCountedAsWhatTheyAre) {
     EXPECT_THAT(all.losses, IsEmpty());
     return all.ledger;
   };
-  EXPECT_GT(ledger_of("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "frames").http2.bytes, 0U);
   EXPECT_GT(ledger_of("EHLO me\r\n", "250 hello\r\n").other_protocols.bytes, 0U);
   EXPECT_GT(ledger_of("INVITE sip:a SIP/2.0\r\nVia: x\r\n\r\n", "SIP/2.0 200 OK\r\n\r\n")
                 .other_protocols.bytes,

@@ -167,6 +167,28 @@ TEST(TlsReader, AResumedSessionIsRead) {
   }
 }
 
+TEST(TlsReader, EarlyDataCountsIfTheServerTakesIt) {
+  for (const bool taken : {true, false}) {
+    Conversation first;
+    first.handshake();
+    TlsTalk full(first);
+    full.client(get("/"));
+    Conversation second;
+    second.handshake();
+    TlsTalk tls(second,
+                {.resumed = full.session(), .early_data = get("/early"), .take_early_data = taken});
+    ASSERT_EQ(tls.early_data_taken(), taken);
+    if (!taken) tls.client(get("/early"));
+    tls.server(ok("E"));
+    tls.client(get("/next"));
+    tls.server(ok("N"));
+    Captured all;
+    read(all, {second.frames(), tls.key_log()});
+    EXPECT_EQ(all.text(), "GET /early > 200 E\nGET /next > 200 N\n");
+    EXPECT_EQ(lost(all, LossReason::early_data) > 0, !taken);
+  }
+}
+
 TEST(TlsReader, WithoutItsKeyAConnectionIsCountedAndNamed) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     Sealed sealed = four_exchanges({.version = version});
@@ -228,6 +250,24 @@ TEST(TlsReader, KeysMayComeLongAfterTheHandshake) {
       }
     }
   }
+}
+
+TEST(TlsReader, AConnectionThatEndsBeforeItsKeyIsReadAsksForItOnceMore) {
+  const Sealed sealed = four_exchanges();
+  Captured all;
+  Capture capture({}, all);
+  int looks = 0;
+  capture.key_log().follow([&] {
+    if (++looks > 1) capture.key_log().add(sealed.key_log);
+  });
+  // All of it within less time than the log is looked at again, but for the close.
+  for (Frame frame : sealed.frames) {
+    frame.at = sealed.frames.front().at;
+    capture.add(tests::packet_of(frame));
+  }
+  capture.finish();
+  EXPECT_EQ(all.text(), kFourText);
+  EXPECT_EQ(looks, 2);
 }
 
 TEST(TlsReader, WhatWaitsForAKeyIsBounded) {
@@ -354,6 +394,8 @@ TEST(TlsReader, AGapInsideABodyOfKnownLengthLosesNothingElse) {
     read(all, sealed);
     EXPECT_THAT(all.text(), testing::StartsWith("GET /a > 200 xxx"));
     EXPECT_THAT(all.text(), testing::EndsWith("...\nGET /b > 200 B\n"));
+    EXPECT_EQ(all.ledger.tls_lost.count, 3U);
+    EXPECT_EQ(all.ledger.tls_lost.bytes, 3U * 16'384U);
   }
 }
 

@@ -53,6 +53,7 @@ SSL_CTX* context_of(bool client) {
     }
     must(SSL_CTX_use_certificate(context, identity().certificate) == 1, "certificate");
     must(SSL_CTX_use_PrivateKey(context, identity().key) == 1, "key");
+    SSL_CTX_set_max_early_data(context, 16'384);
     SSL_CTX_set_alpn_select_cb(
         context,
         [](SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
@@ -99,9 +100,32 @@ TlsTalk::TlsTalk(Conversation& talk, Options options)
   if (options.resumed) SSL_set_session(client_.get(), options.resumed.get());
   SSL_set_connect_state(client_.get());
   SSL_set_accept_state(server_.get());
+  if (!options.early_data.empty()) send_early(options);
   settle();
   must(SSL_is_init_finished(client_.get()) == 1 && SSL_is_init_finished(server_.get()) == 1,
        "handshake");
+}
+
+void TlsTalk::send_early(const Options& options) {
+  std::size_t bytes = 0;
+  must(SSL_write_early_data(client_.get(), options.early_data.data(), options.early_data.size(),
+                            &bytes) == 1,
+       "early data");
+  move(true);
+  server_reads_early_ = options.take_early_data;
+}
+
+void TlsTalk::read_early() {
+  std::array<char, 20'000> buffer{};
+  std::size_t bytes = 0;
+  int read = SSL_READ_EARLY_DATA_SUCCESS;
+  while (read == SSL_READ_EARLY_DATA_SUCCESS)
+    read = SSL_read_early_data(server_.get(), buffer.data(), buffer.size(), &bytes);
+  server_reads_early_ = read != SSL_READ_EARLY_DATA_FINISH;
+}
+
+bool TlsTalk::early_data_taken() const {
+  return SSL_get_early_data_status(client_.get()) == SSL_EARLY_DATA_ACCEPTED;
 }
 
 bool TlsTalk::move(bool from_client) {
@@ -128,7 +152,12 @@ void TlsTalk::settle() {
       SSL* ssl = of_client ? client_.get() : server_.get();
       std::array<char, 20'000> buffer{};
       ERR_clear_error();
-      while (SSL_read(ssl, buffer.data(), static_cast<int>(buffer.size())) > 0) {
+      if (!of_client && server_reads_early_) {
+        read_early();
+      } else {
+        SSL_do_handshake(ssl);
+        while (SSL_read(ssl, buffer.data(), static_cast<int>(buffer.size())) > 0) {
+        }
       }
       busy = move(of_client) || busy;
     }

@@ -28,6 +28,8 @@ class TlsTalk {
     bool retry = false;  // TLS 1.3: the server asks for another key share
     std::string alpn{};  // that both agree on
     std::shared_ptr<SSL_SESSION> resumed{};
+    std::string early_data{};  // sent with the hello; needs a resumed session
+    bool take_early_data = true;
   };
 
   // Does the handshake.
@@ -53,6 +55,8 @@ class TlsTalk {
 
   [[nodiscard]] bool resumed() const;
 
+  [[nodiscard]] bool early_data_taken() const;
+
  private:
   struct Free {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
@@ -65,11 +69,14 @@ class TlsTalk {
   // move.
   bool move(bool from_client);
   void settle();
+  void send_early(const Options& options);
+  void read_early();
 
   Conversation& talk_;
   std::string key_log_;
   Ssl client_;
   Ssl server_;
+  bool server_reads_early_ = false;
 };
 
 }  // namespace gatedrill::tests

@@ -1,0 +1,332 @@
+#include "replay/capture/http2_assembly.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace gatedrill::replay::capture {
+namespace {
+
+constexpr std::string_view kVersion = "HTTP/2";
+constexpr std::size_t kAsideMax = 1000;
+
+std::vector<RecordedField> without_pseudo(const std::vector<RecordedField>& fields) {
+  std::vector<RecordedField> out;
+  for (const RecordedField& field : fields) {
+    if (!field.name.starts_with(':')) out.push_back(field);
+  }
+  return out;
+}
+
+std::size_t bytes_of(const std::vector<RecordedField>& fields) {
+  std::size_t bytes = sizeof(RecordedExchange);
+  for (const RecordedField& field : fields)
+    bytes += field.name.size() + field.value.size() + sizeof(RecordedField);
+  return bytes;
+}
+
+int status_of(std::string_view text) {
+  int status = 0;
+  std::from_chars(text.data(), text.data() + text.size(), status);
+  return status;
+}
+
+std::size_t index(MessageKind kind) {
+  return static_cast<std::size_t>(kind);
+}
+
+}  // namespace
+
+Http2Assembly::Http2Assembly(ExchangeRecorder& recorder, Begin begin)
+    : recorder_(recorder),
+      requests_(MessageKind::request,
+                begin != Begin::somewhere,
+                *this,
+                recorder.context().held,
+                recorder.context().ledger),
+      responses_(MessageKind::response,
+                 begin != Begin::somewhere,
+                 *this,
+                 recorder.context().held,
+                 recorder.context().ledger) {}
+
+Http2Assembly::~Http2Assembly() {
+  for (auto& [id, open] : streams_)
+    recorder_.drop(open);
+}
+
+void Http2Assembly::take_upgraded(OpenExchange request) {
+  constexpr std::uint32_t kUpgradedStream = 1;
+  streams_[kUpgradedStream] = std::move(request);
+  first_ = kUpgradedStream;
+  newest_ = kUpgradedStream;
+}
+
+void Http2Assembly::on_data(MessageKind kind,
+                            std::string_view bytes,
+                            const ExchangeRecorder::Mark& mark,
+                            UnixTime at) {
+  if (reader(kind).idle()) marks_[index(kind)] = mark;
+  now_ = at;
+  reader(kind).push(bytes, at);
+}
+
+void Http2Assembly::on_gap(MessageKind kind, std::uint64_t bytes, LossReason reason, UnixTime at) {
+  now_ = at;
+  reader(kind).gap(bytes, reason, at);
+}
+
+void Http2Assembly::on_fields(MessageKind kind,
+                              std::uint32_t stream,
+                              const Http2Fields& fields,
+                              UnixTime at) {
+  // A client's streams have odd numbers, and a pushed answer belongs to no request.
+  if (stream % 2 == 0) return;
+  if (fields.unknown) recorder_.lose(kind, LossReason::unknown_fields, 0, at);
+  if (kind == MessageKind::request) {
+    on_request(stream, fields, at);
+  } else {
+    on_response(stream, fields, at);
+  }
+}
+
+OpenExchange& Http2Assembly::new_stream(std::uint32_t stream, UnixTime at) {
+  if (streams_.size() >= recorder_.context().limits.outstanding) {
+    give_up(streams_.begin(), LossReason::unanswered, at);
+  }
+  if (first_ == 0) first_ = stream;
+  newest_ = std::max(newest_, stream);
+  return streams_[stream];
+}
+
+void Http2Assembly::on_request(std::uint32_t id, const Http2Fields& fields, UnixTime at) {
+  const auto found = streams_.find(id);
+  if (found != streams_.end()) {
+    OpenExchange& open = found->second;
+    if (!open.exchange.request || open.request_done) return;
+    open.exchange.request->trailers = without_pseudo(fields.fields);
+    recorder_.charge(open, bytes_of(open.exchange.request->trailers));
+    return;
+  }
+  OpenExchange& open = new_stream(id, at);
+  recorder_.begin_request(open, marks_[index(MessageKind::request)], at);
+  RecordedRequest& request = open.exchange.request.emplace();
+  const auto told = [&](std::string_view name) {
+    const std::string_view value = fields.value(name);
+    return std::string(value.empty() && fields.unknown ? "?" : value);
+  };
+  const bool connect = fields.value(":method") == "CONNECT";
+  const bool extended = !fields.value(":protocol").empty();
+  open.exchange.host = fields.value(":authority");
+  if (open.exchange.host.empty()) open.exchange.host = fields.value("host");
+  request.method = told(":method");
+  request.target = connect && !extended ? open.exchange.host : told(":path");
+  request.version = kVersion;
+  request.fields = without_pseudo(fields.fields);
+  request.complete = !fields.unknown;
+  if (request.method.empty() || request.target.empty()) request.defects = "missing_pseudo_field";
+  recorder_.charge(open, bytes_of(request.fields));
+}
+
+void Http2Assembly::on_response(std::uint32_t id, const Http2Fields& fields, UnixTime at) {
+  const auto found = streams_.find(id);
+  if (found != streams_.end() && found->second.answer_begun) {
+    OpenExchange& open = found->second;
+    if (open.answer_done) return;
+    open.exchange.response->trailers = without_pseudo(fields.fields);
+    recorder_.charge(open, bytes_of(open.exchange.response->trailers));
+    return;
+  }
+  const int status = status_of(fields.value(":status"));
+  if (status / 100 == 1) {
+    recorder_.context().ledger.informational.add(0);
+    if (found != streams_.end()) found->second.exchange.informational.push_back(status);
+    return;
+  }
+  if (status == 0) {
+    // Trailers of an answer whose head was lost, or a head that cannot be told.
+    if (!fields.unknown) recorder_.lose(MessageKind::response, LossReason::not_a_message, 0, at);
+    return;
+  }
+  OpenExchange& open = found != streams_.end() ? found->second : new_stream(id, at);
+  if (!open.exchange.request) {
+    open.exchange.at = at;
+    open.request_done = true;
+  }
+  recorder_.begin_response(open, at);
+  RecordedResponse& response = open.exchange.response.emplace();
+  response.status = status;
+  response.version = kVersion;
+  response.fields = without_pseudo(fields.fields);
+  response.complete = !fields.unknown;
+  recorder_.charge(open, bytes_of(response.fields));
+  const bool connect = open.exchange.request && open.exchange.request->method == "CONNECT";
+  if (connect && status / 100 == 2) begin_tunnel(streams_.find(id), at);
+}
+
+// What follows on this stream is no message.
+void Http2Assembly::begin_tunnel(Streams::iterator stream, UnixTime at) {
+  Tally& tunnels = recorder_.context().ledger.tunnels;
+  tunnels.add(0);
+  stream->second.exchange.tunnel = true;
+  recorder_.end_response(stream->second, at);
+  set_aside(stream->first, tunnels);
+  emit(stream);
+}
+
+void Http2Assembly::set_aside(std::uint32_t stream, Tally& tally) {
+  aside_[stream] = &tally;
+  if (aside_.size() > kAsideMax) aside_.erase(aside_.begin());
+}
+
+void Http2Assembly::on_body(MessageKind kind, std::uint32_t id, std::string_view bytes) {
+  const auto aside = aside_.find(id);
+  if (aside != aside_.end()) {
+    aside->second->bytes += bytes.size();
+    return;
+  }
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) {
+    // Behind the end of its exchange, it is the rest of a request that was answered early.
+    if (id < first_ || id > newest_) gather(kind, LossReason::head_lost, bytes.size());
+    return;
+  }
+  OpenExchange& open = found->second;
+  const bool request = kind == MessageKind::request;
+  const bool begun = request ? open.exchange.request.has_value() : open.answer_begun;
+  if (!begun) {
+    gather(kind, LossReason::head_lost, bytes.size());
+  } else if (request ? !open.request_done : !open.answer_done) {
+    recorder_.keep_body(open, kind, bytes);
+  }
+}
+
+void Http2Assembly::on_stream_end(MessageKind kind, std::uint32_t id, UnixTime at) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  OpenExchange& open = found->second;
+  if (kind == MessageKind::request && open.exchange.request && !open.request_done) {
+    recorder_.end_request(open, at);
+  } else if (kind == MessageKind::response && open.answer_begun && !open.answer_done) {
+    recorder_.end_response(open, at);
+  }
+  finish_if_done(found);
+}
+
+void Http2Assembly::on_stream_reset(MessageKind kind, std::uint32_t id, UnixTime at) {
+  aside_.erase(id);
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  give_up(found,
+          kind == MessageKind::request ? LossReason::reset_by_client : LossReason::reset_by_server,
+          at);
+}
+
+// Whatever of it is not there or not whole stays so, for this reason.
+void Http2Assembly::give_up(Streams::iterator stream, LossReason reason, UnixTime at) {
+  OpenExchange& open = stream->second;
+  if (!open.answer_done) recorder_.lose(MessageKind::response, reason, 0, at);
+  if (!open.request_done) recorder_.lose(MessageKind::request, reason, 0, at);
+  cut(open, MessageKind::request);
+  cut(open, MessageKind::response);
+  emit(stream);
+}
+
+// The sender takes none of the requests behind the last that it names.
+void Http2Assembly::on_goaway(MessageKind kind, std::uint32_t last_stream, UnixTime at) {
+  if (kind == MessageKind::request) return;
+  for (auto stream = streams_.upper_bound(last_stream); stream != streams_.end();) {
+    const auto refused = stream++;
+    if (!refused->second.answer_begun) give_up(refused, LossReason::goaway, at);
+  }
+}
+
+void Http2Assembly::on_push(std::uint32_t promised) {
+  Tally& pushes = recorder_.context().ledger.pushes;
+  pushes.add(0);
+  set_aside(promised, pushes);
+}
+
+void Http2Assembly::on_stream_cut(MessageKind kind, std::uint32_t id, LossReason reason) {
+  // A gap is in the account already.
+  if (reason != LossReason::gap && reason != LossReason::cut_frame) {
+    recorder_.lose(kind, reason, 0, now_);
+  }
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  RecordedExchange& exchange = found->second.exchange;
+  if (kind == MessageKind::request && exchange.request) exchange.request->complete = false;
+  if (kind == MessageKind::response && exchange.response) exchange.response->complete = false;
+}
+
+// Any stream may have ended, unseen.
+void Http2Assembly::on_place_lost(MessageKind kind, LossReason reason) {
+  if (reason != LossReason::gap && reason != LossReason::cut_frame) {
+    recorder_.lose(kind, reason, 0, now_);
+  }
+  for (auto stream = streams_.begin(); stream != streams_.end();) {
+    const auto one = stream++;
+    cut(one->second, kind);
+    finish_if_done(one);
+  }
+}
+
+// What has begun and not ended stays as it is.
+void Http2Assembly::cut(OpenExchange& open, MessageKind kind) {
+  if (kind == MessageKind::request && open.exchange.request && !open.request_done) {
+    recorder_.cut_request(open);
+  } else if (kind == MessageKind::response && open.answer_begun && !open.answer_done) {
+    recorder_.cut_response(open);
+  }
+}
+
+void Http2Assembly::finish_if_done(Streams::iterator stream) {
+  const OpenExchange& open = stream->second;
+  if (open.request_done && open.answer_done) emit(stream);
+}
+
+void Http2Assembly::emit(Streams::iterator stream) {
+  OpenExchange& open = stream->second;
+  if (open.exchange.request || open.exchange.response) {
+    recorder_.emit(open);
+  } else {
+    recorder_.drop(open);
+  }
+  streams_.erase(stream);
+}
+
+void Http2Assembly::on_skipped(MessageKind kind, LossReason reason, std::uint64_t bytes, UnixTime) {
+  gather(kind, reason, bytes);
+}
+
+void Http2Assembly::gather(MessageKind kind, LossReason reason, std::uint64_t bytes) {
+  Lost& lost = lost_[index(kind)][reason];
+  if (lost.bytes == 0) lost.at = now_;
+  lost.bytes += bytes;
+}
+
+void Http2Assembly::tell_gathered() {
+  for (const MessageKind kind : {MessageKind::request, MessageKind::response}) {
+    for (const auto& [reason, lost] : lost_[index(kind)])
+      recorder_.lose(kind, reason, lost.bytes, lost.at);
+    lost_[index(kind)].clear();
+  }
+}
+
+void Http2Assembly::close(LossReason reason, UnixTime at) {
+  requests_.close(reason, at);
+  responses_.close(reason, at);
+  tell_gathered();
+  while (!streams_.empty()) {
+    OpenExchange& open = streams_.begin()->second;
+    const bool request_open = open.exchange.request && !open.request_done;
+    const bool answer_open = open.answer_begun && !open.answer_done;
+    if (request_open) recorder_.lose(MessageKind::request, reason, 0, at);
+    if (answer_open) recorder_.lose(MessageKind::response, reason, 0, at);
+    cut(open, MessageKind::request);
+    cut(open, MessageKind::response);
+    emit(streams_.begin());
+  }
+}
+
+}  // namespace gatedrill::replay::capture

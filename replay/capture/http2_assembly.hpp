@@ -1,0 +1,96 @@
+// Pairs the requests and answers of one HTTP/2 connection into exchanges: each stream is one. Pure.
+//
+//   on_data ─► Http2FrameReader (requests) ─┐
+//              Http2FrameReader (answers) ──┴─► streams ─► ExchangeRecorder
+//
+// Flow control and priorities change nothing of what was said, so they are passed over. Answers
+// that a server pushes are counted and not recorded: nobody asked for them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+
+#include "replay/capture/exchange_recorder.hpp"
+#include "replay/capture/http2_frames.hpp"
+
+namespace gatedrill::replay::capture {
+
+class Http2Assembly final : private Http2Listener {
+ public:
+  enum class Begin : std::uint8_t {
+    preface,    // both sides begin with their first bytes
+    upgrade,    // the same, behind a request in HTTP/1.1
+    somewhere,  // in the middle of a connection
+  };
+
+  // `recorder` outlives this object.
+  Http2Assembly(ExchangeRecorder& recorder, Begin begin);
+  ~Http2Assembly() override;
+
+  // The request that asked for the upgrade: its answer is that of stream 1.
+  void take_upgraded(OpenExchange request);
+
+  // `mark` is that of the bytes' beginning.
+  void on_data(MessageKind kind,
+               std::string_view bytes,
+               const ExchangeRecorder::Mark& mark,
+               UnixTime at);
+  void on_gap(MessageKind kind, std::uint64_t bytes, LossReason reason, UnixTime at);
+  // Nothing more comes; whatever is unfinished stays so, for this reason.
+  void close(LossReason reason, UnixTime at);
+
+ private:
+  using Streams = std::map<std::uint32_t, OpenExchange>;
+
+  void on_fields(MessageKind kind,
+                 std::uint32_t stream,
+                 const Http2Fields& fields,
+                 UnixTime at) override;
+  void on_body(MessageKind kind, std::uint32_t stream, std::string_view bytes) override;
+  void on_stream_end(MessageKind kind, std::uint32_t stream, UnixTime at) override;
+  void on_stream_reset(MessageKind kind, std::uint32_t stream, UnixTime at) override;
+  void on_goaway(MessageKind kind, std::uint32_t last_stream, UnixTime at) override;
+  void on_push(std::uint32_t promised) override;
+  void on_stream_cut(MessageKind kind, std::uint32_t stream, LossReason reason) override;
+  void on_place_lost(MessageKind kind, LossReason reason) override;
+  void on_skipped(MessageKind kind, LossReason reason, std::uint64_t bytes, UnixTime at) override;
+
+  void on_request(std::uint32_t stream, const Http2Fields& fields, UnixTime at);
+  void on_response(std::uint32_t stream, const Http2Fields& fields, UnixTime at);
+  OpenExchange& new_stream(std::uint32_t stream, UnixTime at);
+  void begin_tunnel(Streams::iterator stream, UnixTime at);
+  // The frames of this stream are counted here from now on, and nothing else.
+  void set_aside(std::uint32_t stream, Tally& tally);
+  void cut(OpenExchange& open, MessageKind kind);
+  void give_up(Streams::iterator stream, LossReason reason, UnixTime at);
+  void finish_if_done(Streams::iterator stream);
+  void emit(Streams::iterator stream);
+
+  Http2FrameReader& reader(MessageKind kind) {
+    return kind == MessageKind::request ? requests_ : responses_;
+  }
+
+  // Bytes of bodies whose head was not seen, or of no frame; told as one loss.
+  struct Lost {
+    LossReason reason = LossReason::gap;
+    std::uint64_t bytes = 0;
+    UnixTime at{};
+  };
+
+  void gather(MessageKind kind, LossReason reason, std::uint64_t bytes);
+  void tell_gathered();
+
+  ExchangeRecorder& recorder_;
+  Http2FrameReader requests_;
+  Http2FrameReader responses_;
+  std::array<ExchangeRecorder::Mark, 2> marks_{};  // by MessageKind
+  UnixTime now_{};                                 // of what is being read
+  Streams streams_;
+  std::uint32_t first_ = 0;  // of the streams that were seen to begin
+  std::uint32_t newest_ = 0;
+  std::map<std::uint32_t, Tally*> aside_;
+  std::array<std::map<LossReason, Lost>, 2> lost_{};  // by MessageKind
+};
+
+}  // namespace gatedrill::replay::capture

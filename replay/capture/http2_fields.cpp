@@ -1,0 +1,115 @@
+#include "replay/capture/http2_fields.hpp"
+
+#include <cassert>
+#include <cstdint>
+
+#include <nghttp2/nghttp2.h>
+
+namespace gatedrill::replay::capture {
+namespace {
+
+constexpr std::size_t kFieldsMax = 8192;
+// Every change of the compression's table stands in the stream itself, so any size may be taken.
+constexpr std::size_t kTableBytesMax = 1024 * 1024;
+// The table that stands for what was compressed before the capture.
+constexpr std::size_t kForgottenTableBytes = 16 * 1024;
+constexpr std::string_view kForgottenName = "?";
+constexpr std::size_t kEntryOverheadBytes = 32;  // RFC 7541 section 4.1
+// Damaged field blocks in a row, behind which a direction's fields are given up.
+constexpr int kFailuresMax = 16;
+
+// An integer with a prefix of so many bits (RFC 7541 section 5.1).
+std::string prefixed(std::uint8_t pattern, unsigned bits, std::size_t value) {
+  const std::size_t most = (std::size_t{1} << bits) - 1;
+  if (value < most) return {static_cast<char>(pattern | value)};
+  std::string bytes(1, static_cast<char>(pattern | most));
+  for (value -= most; value >= 128; value /= 128)
+    bytes.push_back(static_cast<char>(value % 128 + 128));
+  bytes.push_back(static_cast<char>(value));
+  return bytes;
+}
+
+// A field block that fills the table with entries that stand for unknown ones.
+const std::string& forgetting_block() {
+  static const std::string kBlock = [] {
+    constexpr std::uint8_t kSizeUpdate = 0x20;
+    constexpr std::uint8_t kNewEntry = 0x40;
+    std::string block = prefixed(kSizeUpdate, 5, kForgottenTableBytes);
+    const std::size_t entry = kEntryOverheadBytes + 2 * kForgottenName.size();
+    for (std::size_t i = 0; i < kForgottenTableBytes / entry; ++i) {
+      block.push_back(static_cast<char>(kNewEntry));
+      for (int part = 0; part < 2; ++part)
+        block.append(prefixed(0, 7, kForgottenName.size())).append(kForgottenName);
+    }
+    return block;
+  }();
+  return kBlock;
+}
+
+}  // namespace
+
+void Http2Inflater::Free::operator()(nghttp2_hd_inflater* inflater) const {
+  nghttp2_hd_inflate_del(inflater);
+}
+
+Http2Inflater::Http2Inflater() {
+  reset();
+}
+
+void Http2Inflater::reset() {
+  nghttp2_hd_inflater* made = nullptr;
+  [[maybe_unused]] const int error = nghttp2_hd_inflate_new(&made);
+  assert(error == 0);
+  inflater_.reset(made);
+  nghttp2_hd_inflate_change_table_size(made, kTableBytesMax);
+}
+
+void Http2Inflater::forget() {
+  forgotten_ = true;
+}
+
+std::optional<Http2Fields> Http2Inflater::inflate(std::string_view block) {
+  if (failures_ >= kFailuresMax) return std::nullopt;
+  if (forgotten_) {
+    reset();
+    Http2Fields placeholders;
+    feed(forgetting_block(), placeholders);
+    forgotten_ = false;
+  }
+  Http2Fields fields;
+  if (feed(block, fields)) {
+    failures_ = 0;
+    return fields;
+  }
+  ++failures_;
+  forget();
+  return std::nullopt;
+}
+
+bool Http2Inflater::feed(std::string_view block, Http2Fields& into) {
+  const auto* in = reinterpret_cast<const std::uint8_t*>(block.data());
+  std::size_t left = block.size();
+  for (;;) {
+    nghttp2_nv field{};
+    int flags = 0;
+    const auto consumed = nghttp2_hd_inflate_hd2(inflater_.get(), &field, &flags, in, left, 1);
+    if (consumed < 0) return false;
+    in += consumed;
+    left -= static_cast<std::size_t>(consumed);
+    if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0) {
+      const std::string_view name(reinterpret_cast<const char*>(field.name), field.namelen);
+      const std::string_view value(reinterpret_cast<const char*>(field.value), field.valuelen);
+      if (name == kForgottenName) {
+        into.unknown = true;
+      } else if (into.fields.size() < kFieldsMax) {
+        into.fields.push_back({std::string(name), std::string(value)});
+      }
+    }
+    if ((flags & NGHTTP2_HD_INFLATE_FINAL) != 0) break;
+    if ((flags & NGHTTP2_HD_INFLATE_EMIT) == 0 && left == 0) return false;
+  }
+  nghttp2_hd_inflate_end_headers(inflater_.get());
+  return true;
+}
+
+}  // namespace gatedrill::replay::capture

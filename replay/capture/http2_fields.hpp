@@ -1,0 +1,53 @@
+// The compression of HTTP/2's fields (HPACK, RFC 7541), undone by nghttp2, also from the middle of
+// a connection.
+//
+// Every field block may refer to those before it. Where some were not captured, a field that refers
+// to them stays unknown, and the others are right: references count back from the newest entry, so
+// a table that is filled with placeholders for the unknown ones answers in their place.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "replay/recording.hpp"
+
+struct nghttp2_hd_inflater;
+
+namespace gatedrill::replay::capture {
+
+struct Http2Fields {
+  std::vector<RecordedField> fields{};  // with the pseudo-fields, as in ":method"
+  bool unknown = false;                 // some could not be told
+
+  [[nodiscard]] std::string_view value(std::string_view name) const {
+    return value_of(fields, name);
+  }
+};
+
+// The compression of one direction's fields.
+class Http2Inflater {
+ public:
+  Http2Inflater();
+
+  // What was compressed until now is not known: from the middle of a connection, or after a gap.
+  void forget();
+  // Nothing if the block is damaged; `forget` is implied.
+  std::optional<Http2Fields> inflate(std::string_view block);
+
+ private:
+  struct Free {
+    void operator()(nghttp2_hd_inflater* inflater) const;
+  };
+
+  void reset();
+  bool feed(std::string_view block, Http2Fields& into);
+
+  std::unique_ptr<nghttp2_hd_inflater, Free> inflater_;
+  bool forgotten_ = false;
+  int failures_ = 0;  // in a row
+};
+
+}  // namespace gatedrill::replay::capture

@@ -1,0 +1,305 @@
+// Kinds of HTTP/1 messages that readers of captures are known to lose (replay.md 1.3, rows L1 to
+// L19): each is in the recording, as it was sent.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "replay/content_coding.hpp"
+#include "tests/support/captured.hpp"
+#include "tests/support/pcap_builder.hpp"
+
+namespace gatedrill::replay::capture {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using tests::Captured;
+using tests::Conversation;
+using tests::Frame;
+
+std::string get(const std::string& target, const std::string& fields = "") {
+  return "GET " + target + " HTTP/1.1\r\nHost: shop\r\n" + fields + "\r\n";
+}
+
+std::string ok(const std::string& body, const std::string& fields = "") {
+  return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + fields +
+         "\r\n" + body;
+}
+
+void read(Captured& into, const std::vector<Frame>& frames) {
+  tests::capture_into(into, frames);
+  EXPECT_THAT(into.ledger.open_sums(), IsEmpty());
+}
+
+std::string text_of(const std::vector<Frame>& frames) {
+  Captured all;
+  read(all, frames);
+  return all.text();
+}
+
+// One client's and one server's text, each in one send.
+std::string text_of(const std::string& request, const std::string& answer, bool fin = false) {
+  Conversation talk;
+  talk.handshake();
+  talk.client(request);
+  talk.server(answer);
+  if (fin) talk.server_fin();
+  return text_of(talk.frames());
+}
+
+TEST(HttpMessages, PipelinedRequestsInOneAndInSeveralSegmentsAreAllFound) {  // L1, L2
+  for (const bool one_segment : {true, false}) {
+    Conversation talk({.acknowledge = false});
+    talk.handshake();
+    if (one_segment) {
+      talk.client(get("/1") + get("/2") + get("/3"));
+    } else {
+      for (const std::string name : {"/1", "/2", "/3"})
+        talk.client(get(name));
+    }
+    talk.server(ok("one") + ok("two"));
+    talk.server(ok("three"));
+    Captured all;
+    read(all, talk.frames());
+    EXPECT_EQ(all.text(), "GET /1 > 200 one\nGET /2 > 200 two\nGET /3 > 200 three\n");
+    EXPECT_EQ(all.exchanges[0].ordinal, 1U);
+    EXPECT_EQ(all.exchanges[2].ordinal, 3U);
+  }
+}
+
+TEST(HttpMessages, AnEarlyAnswerKeepsItsRequestInOnePiece) {  // L3
+  Conversation talk;
+  talk.handshake();
+  talk.client("POST /big HTTP/1.1\r\nContent-Length: 6\r\n\r\n123");
+  talk.server("HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n");
+  talk.client("456");
+  EXPECT_EQ(text_of(talk.frames()), "POST /big 123456 > 401\n");
+}
+
+TEST(HttpMessages, FlowsWhoseAddressesAndPortsHaveEqualSumsStayApart) {  // L4
+  Conversation one({.client_port = 40'000, .server_port = 8'081});
+  Conversation two({.client_port = 40'001, .server_port = 8'080});
+  for (Conversation* talk : {&one, &two}) {
+    talk->handshake();
+    talk->client(get(talk == &one ? "/1" : "/2"));
+    talk->server(ok(talk == &one ? "one" : "two"));
+  }
+  std::vector<Frame> mixed;
+  for (std::size_t i = 0; i < one.frames().size(); ++i) {
+    mixed.push_back(one.frames()[i]);
+    mixed.push_back(two.frames()[i]);
+  }
+  Captured all;
+  read(all, mixed);
+  EXPECT_EQ(all.text(), "GET /1 > 200 one\nGET /2 > 200 two\n");
+  EXPECT_NE(all.exchanges[0].connection, all.exchanges[1].connection);
+}
+
+TEST(HttpMessages, ARetransmissionBehindTheEndIsCountedAndMakesNoMessage) {  // L5, L6
+  Conversation talk;
+  talk.handshake();
+  talk.client(get("/a"));
+  talk.server(ok("A"));
+  std::vector<Frame> frames = talk.frames();
+  frames.push_back(frames[3]);
+  frames.push_back(frames[5]);
+  Captured all;
+  read(all, frames);
+  EXPECT_EQ(all.text(), "GET /a > 200 A\n");
+  EXPECT_EQ(all.ledger.duplicate.bytes, get("/a").size() + ok("A").size());
+}
+
+TEST(HttpMessages, ABodyUntilCloseIsWholeInOneOrTwoSegments) {  // L8, L13
+  const std::string head = "HTTP/1.0 200 OK\r\n\r\n";
+  EXPECT_EQ(text_of(get("/"), head + "until close", true), "GET / > 200 until close\n");
+  Conversation talk;
+  talk.handshake();
+  talk.client(get("/"));
+  talk.server(head);
+  talk.server("until close");
+  talk.server_fin();
+  EXPECT_EQ(text_of(talk.frames()), "GET / > 200 until close\n");
+}
+
+TEST(HttpMessages, BodiesOfZerosAreBodies) {  // L10
+  const std::string zeros(5000, '\0');
+  Conversation talk({.segment_bytes = 500});
+  talk.handshake();
+  talk.client("PUT /z HTTP/1.1\r\nContent-Length: 5000\r\n\r\n" + zeros);
+  talk.server(ok(zeros));
+  Captured all;
+  read(all, talk.frames());
+  ASSERT_EQ(all.exchanges.size(), 1U);
+  EXPECT_EQ(all.exchanges[0].request->body, zeros);
+  EXPECT_EQ(all.exchanges[0].response->body, zeros);
+}
+
+TEST(HttpMessages, AnyInterimAnswerLetsTheBodyThrough) {  // L12
+  for (const std::string interim :
+       {"HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 100 Please do go on\r\nX: y\r\n\r\n",
+        "HTTP/1.1 100 \r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"}) {
+    for (const std::string expect : {"100-continue", "100-CONTINUE"}) {
+      Conversation talk;
+      talk.handshake();
+      talk.client("PUT /f HTTP/1.1\r\nExpect: " + expect + "\r\nContent-Length: 4\r\n\r\n");
+      talk.server(interim);
+      talk.client("data");
+      talk.server("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n");
+      Captured all;
+      read(all, talk.frames());
+      EXPECT_EQ(all.text(), "PUT /f data > 201\n");
+      EXPECT_EQ(value_of(all.exchanges[0].request->fields, "Expect"), expect);
+      EXPECT_EQ(all.exchanges[0].informational[0], 100);
+    }
+  }
+}
+
+TEST(HttpMessages, ARefusedExpectationHasItsAnswerAndNoBody) {  // L12
+  Conversation talk;
+  talk.handshake();
+  talk.client("PUT /f HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+  talk.server("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n");
+  talk.close();
+  Captured all;
+  read(all, talk.frames());
+  EXPECT_EQ(all.text(), "PUT /f... > 417\n");
+}
+
+TEST(HttpMessages, AnswersWithoutBodyAreWholeWhateverTheirLengthSays) {  // L13
+  EXPECT_EQ(text_of("HEAD / HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 27036\r\n\r\n"),
+            "HEAD / > 200\n");
+  EXPECT_EQ(text_of(get("/"), "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n"),
+            "GET / > 304\n");
+  EXPECT_EQ(text_of(get("/"), "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n"),
+            "GET / > 204\n");
+}
+
+TEST(HttpMessages, ChunkDataThatLooksLikeTheEndIsData) {  // L15
+  EXPECT_EQ(text_of(get("/"),
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    "8\r\na\r\n0\r\n\r\n\r\n5\r\n0\r\n\r\n\r\n0\r\n\r\n"),
+            "GET / > 200 a\r\n0\r\n\r\n0\r\n\r\n\n");
+}
+
+TEST(HttpMessages, TrailersAreKeptApartWhetherAnnouncedOrNot) {  // L15
+  const std::string chunks = "\r\n2\r\nok\r\n0\r\nX-Sum: 7\r\nX-Note: a\r\n b\r\n\r\n";
+  for (const std::string announced : {"", "Trailer: X-Sum\r\n"}) {
+    Conversation talk;
+    talk.handshake();
+    talk.client("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + announced + chunks);
+    talk.server("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + announced + chunks);
+    Captured all;
+    read(all, talk.frames());
+    EXPECT_EQ(all.text(), "POST / ok > 200 ok\n");
+    const RecordedExchange& exchange = all.exchanges.at(0);
+    ASSERT_FALSE(exchange.request->trailers.empty());
+    EXPECT_EQ(exchange.request->trailers[0], (RecordedField{"X-Sum", "7"}));
+    EXPECT_EQ(exchange.response->trailers, exchange.request->trailers);
+    EXPECT_EQ(value_of(exchange.response->fields, "X-Sum"), "");
+  }
+}
+
+TEST(HttpMessages, EveryTokenIsAMethodAndEveryNumberAStatus) {  // L16, L17
+  for (const std::string method : {"PROPFIND", "REPORT", "PURGE", "M-SEARCH", "foo"}) {
+    for (const std::string status : {"299", "499", "520", "599", "600", "999"}) {
+      EXPECT_EQ(text_of(method + " / HTTP/1.1\r\n\r\n",
+                        "HTTP/1.1 " + status + " Odd\r\nContent-Length: 0\r\n\r\n"),
+                method + " / > " + status + "\n");
+    }
+  }
+}
+
+TEST(HttpMessages, LinesThatEndInLfAloneAreReadAndNamed) {  // L18
+  Conversation talk;
+  talk.handshake();
+  talk.client("GET / HTTP/1.1\nHost: shop\n\n");
+  talk.server("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nok\n0\n\n");
+  Captured all;
+  read(all, talk.frames());
+  EXPECT_EQ(all.text(), "GET / > 200 ok\n");
+  EXPECT_EQ(all.exchanges[0].request->defects, "bare_lf");
+  EXPECT_EQ(all.exchanges[0].response->defects, "bare_lf");
+}
+
+TEST(HttpMessages, AFoldedFieldIsOneValue) {  // L19
+  Conversation talk;
+  talk.handshake();
+  talk.client(get("/", "X-Long: one\r\n two\r\n\tthree\r\n"));
+  talk.server(ok("ok"));
+  Captured all;
+  read(all, talk.frames());
+  EXPECT_EQ(value_of(all.exchanges.at(0).request->fields, "X-Long"), "one two three");
+  EXPECT_EQ(all.exchanges[0].request->defects, "obs_fold");
+}
+
+TEST(HttpMessages, ContentCodingsAreKeptAsSentAndDecodeOnDemand) {
+  const std::string plain(3000, 'p');
+  for (const std::string coding : {"gzip", "x-gzip", "deflate", "br", "zstd"}) {
+    SCOPED_TRACE(coding);
+    const auto coded = encode_content(plain, coding);
+    ASSERT_TRUE(coded);
+    Conversation talk({.segment_bytes = 11});
+    talk.handshake();
+    talk.client(get("/"));
+    talk.server(ok(*coded, "Content-Encoding: " + coding + "\r\n"));
+    Captured all;
+    read(all, talk.frames());
+    ASSERT_EQ(all.exchanges.size(), 1U);
+    EXPECT_EQ(all.exchanges[0].response->body, *coded);
+    EXPECT_EQ(decode_content(all.exchanges[0].response->body, coding), plain);
+  }
+}
+
+TEST(HttpMessages, FramingThatTwoReadersMayReadDifferentlyIsNamed) {
+  const auto defects_of = [](const std::string& fields, const std::string& body) {
+    Conversation talk;
+    talk.handshake();
+    talk.client("POST / HTTP/1.1\r\nHost: shop\r\n" + fields + "\r\n" + body);
+    talk.server(ok("ok"));
+    Captured all;
+    read(all, talk.frames());
+    return all.exchanges.at(0).request->defects;
+  };
+  EXPECT_EQ(defects_of("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"),
+            "length_and_coding");
+  EXPECT_EQ(defects_of("Content-Length: 3\r\nContent-Length: 4\r\n", "abc"),
+            "repeated_content_length");
+  EXPECT_EQ(defects_of("Content-Length: +3\r\n", "abc"), "bad_content_length");
+}
+
+TEST(HttpMessages, BytesThatAreNoMessageAreCountedAndTheNextMessageIsFound) {
+  Conversation talk;
+  talk.handshake();
+  talk.client(get("/a"));
+  talk.server(ok("A") + "\x01\x02 no answer");
+  talk.client(get("/b"));
+  talk.server(ok("B"));
+  Captured all;
+  read(all, talk.frames());
+  EXPECT_EQ(all.text(), "GET /a > 200 A\nGET /b > 200 B\n");
+  const auto& lost = all.ledger.losses[static_cast<std::size_t>(LossReason::not_a_message)];
+  EXPECT_EQ(lost.bytes, 12U);
+}
+
+TEST(HttpMessages, AConnectThatIsRefusedStaysHttp) {
+  Conversation talk;
+  talk.handshake();
+  talk.client("CONNECT far:443 HTTP/1.1\r\n\r\n");
+  talk.server("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 2\r\n\r\nno");
+  talk.client("CONNECT far:443 HTTP/1.1\r\nProxy-Authorization: x\r\n\r\n");
+  talk.server("HTTP/1.1 200 Connected\r\n\r\n");
+  talk.client("\x16\x03\x01 sealed");
+  Captured all;
+  read(all, talk.frames());
+  EXPECT_EQ(all.text(), "CONNECT far:443 > 407 no\nCONNECT far:443 > 200\n");
+  EXPECT_FALSE(all.exchanges[0].tunnel);
+  EXPECT_TRUE(all.exchanges[1].tunnel);
+  EXPECT_EQ(all.ledger.tunnel.bytes, 10U);
+}
+
+}  // namespace
+}  // namespace gatedrill::replay::capture
