@@ -140,7 +140,7 @@ void HttpAssembly::decide(Side from, std::string_view bytes, UnixTime at) {
     begin_http2(preface == Start::yes ? from : other(from), Http2Assembly::Begin::preface, at);
     return;
   }
-  Start request = can_be_client ? request_start(text) : Start::no;
+  Start request = can_be_client ? request_start(text, strict_) : Start::no;
   if (request == Start::no && can_be_client && strict_) request = damaged_request_start(text);
   const Start response = can_be_server ? response_start(text) : Start::no;
   if (request == Start::yes || response == Start::yes) {
@@ -186,6 +186,14 @@ void HttpAssembly::begin_http(Side client, UnixTime at) {
   phase_ = Phase::http;
   recorder_.set_client(client);
   count_passed(at);
+  if (begins_in_gap_[static_cast<std::size_t>(client)]) {
+    requests_.begin_out_of_step();
+    on_requests_lost(false, at);
+  }
+  if (begins_in_gap_[static_cast<std::size_t>(other(client))]) {
+    responses_.begin_out_of_step();
+    on_answers_lost(at);
+  }
   const std::array<std::string, 2> held = std::exchange(undecided_, {});
   charge_undecided();
   for (const Side side : {client, other(client)}) {
@@ -234,6 +242,7 @@ void HttpAssembly::on_gap(Side from, std::uint64_t bytes, LossReason reason, Uni
     held.clear();
     charge_undecided();
     strict_ = false;
+    begins_in_gap_[static_cast<std::size_t>(from)] = true;
     return;
   }
   if (phase_ == Phase::opaque) return;
@@ -243,12 +252,20 @@ void HttpAssembly::on_gap(Side from, std::uint64_t bytes, LossReason reason, Uni
     http2_->on_gap(kind, bytes, reason, at);
     return;
   }
+  const bool inside_request = requesting_ != nullptr;
   if (stream(from).gap(bytes, reason, at)) return;
   if (kind == MessageKind::response) {
     on_answers_lost(at);
-    return;
+  } else {
+    on_requests_lost(inside_request, at);
   }
-  // Requests were lost. What waited for an answer that may be lost too waits no longer.
+}
+
+// What waited for an answer that may be lost too waits no longer. A client that does not pipeline
+// has had the answers to what was lost before it sends the next request.
+void HttpAssembly::on_requests_lost(bool inside_one, UnixTime at) {
+  requests_missing_ = true;
+  answers_due_ = inside_one || requests_seen_ == 0 ? 1 : 2;
   if (pipelined_) doubt_pairing(at);
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     Slot& waiting = *slot++;
@@ -260,10 +277,14 @@ void HttpAssembly::on_gap(Side from, std::uint64_t bytes, LossReason reason, Uni
 void HttpAssembly::on_answers_lost(UnixTime at) {
   const auto waits = [](const Slot& slot) { return !slot.answer_begun; };
   const auto due = std::count_if(slots_.begin(), slots_.end(), waits);
+  answers_since_request_ += 2;
   if (due > 1) {
     doubt_pairing(at);
   } else if (due == 1) {
-    std::find_if(slots_.begin(), slots_.end(), waits)->answer_maybe_lost = true;
+    Slot& slot = *std::find_if(slots_.begin(), slots_.end(), waits);
+    slot.answer_maybe_lost = true;
+    // The next answer may be to a request that was lost as well.
+    if (requests_missing_ && unanswered(slot)) emit(slot);
   }
 }
 
@@ -284,6 +305,10 @@ http::Framing HttpAssembly::on_request(const http::RequestHead& head,
                                        http::h1::Defects defects,
                                        UnixTime at) {
   tell_skipped();
+  if (std::exchange(requests_missing_, false) && answers_since_request_ < answers_due_) {
+    doubt_pairing(at);
+  }
+  answers_since_request_ = 0;
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     Slot& waiting = *slot++;
     if (waiting.answer_begun) continue;
@@ -335,6 +360,7 @@ http::Framing HttpAssembly::on_response(const http::ResponseHead& head,
     if (waiting != slots_.end()) waiting->exchange.informational.push_back(head.status);
     return {};
   }
+  ++answers_since_request_;
   Slot& slot = slot_for_answer(at);
   if (head.status == kSwitchingProtocols && http::has_token(head.fields, "Upgrade", "h2c") &&
       slot.exchange.request && slot.request_done) {

@@ -70,6 +70,7 @@ class HttpAssembly final : public StreamReader, private MessageListener {
   void become_tunnel(Slot& slot, UnixTime at);
   void upgrade_to_http2(Slot& slot);
   void doubt_pairing(UnixTime at);
+  void on_requests_lost(bool inside_one, UnixTime at);
   void on_answers_lost(UnixTime at);
   void emit(Slot& slot);
   void tell_skipped();
@@ -85,9 +86,13 @@ class HttpAssembly final : public StreamReader, private MessageListener {
   HttpContext& context_;
   ExchangeRecorder recorder_;
   Phase phase_ = Phase::deciding;
-  bool strict_ = false;     // the first bytes were seen, so they must be HTTP or nothing is
-  bool pipelined_ = false;  // a request came before the answer to the one before it
-  bool doubtful_ = false;   // answers can no longer be paired
+  bool strict_ = false;            // the first bytes were seen, so they must be HTTP or nothing is
+  bool pipelined_ = false;         // a request came before the answer to the one before it
+  bool doubtful_ = false;          // answers can no longer be paired
+  bool requests_missing_ = false;  // a gap may have swallowed some since the last one
+  int answers_due_ = 0;            // and so many answers, before the next one comes
+  int answers_since_request_ = 0;  // that began or were lost
+  std::array<bool, 2> begins_in_gap_{};  // by Side, while it is being decided
   bool informational_ = false;
   bool may_switch_ = false;  // the request being read asks for a tunnel or another protocol
   std::array<std::string, 2> undecided_;

@@ -15,9 +15,12 @@ void check(std::vector<std::string>& open,
 }
 
 std::string names_of(const std::set<int>& link_types) {
+  constexpr std::size_t kNamesMax = 300;
   std::string names;
-  for (const int type : link_types)
+  for (const int type : link_types) {
+    if (names.size() > kNamesMax) return names + ", ...";
     names += (names.empty() ? "" : ", ") + link_type_name(type);
+  }
   return names;
 }
 
@@ -171,10 +174,20 @@ std::vector<LedgerLine> Ledger::lines() const {
   count("interface drops", interface_drops);
   line("file end cut", file_end, "bytes that are no whole packet");
   count("connections", connections);
-  count("connections forgotten", connections_forgotten);
+  count("connections forgotten", connections_forgotten, "silent for too long");
+  if (connections_evicted > 0) {
+    count("connections evicted", connections_evicted, "more than can be followed at once");
+  }
+  if (given_up_waiting.count > 0) {
+    line("stream: not waited for", given_up_waiting, "too much was held back for missing bytes");
+  }
   line("stream", stream, "TCP payload in segments");
   line("stream: delivered", delivered);
   line("stream: sent again", duplicate);
+  if (conflicting.count > 0) {
+    line("stream: sent again, different", conflicting,
+         "the first was taken; the first time between " + first_conflict);
+  }
   line("stream: after the close", after_close);
   line("stream: outside of any window", out_of_window);
   line("gaps", gaps, "bytes that were sent and not captured");

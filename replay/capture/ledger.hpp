@@ -100,7 +100,10 @@ struct Ledger {
   Tally duplicate;
   Tally after_close;
   Tally out_of_window;
-  Tally gaps;  // bytes that were sent and are in no frame
+  Tally conflicting;           // of the duplicate ones, those that are not what came first
+  std::string first_conflict;  // between whom
+  Tally given_up_waiting;      // for want of memory; bytes that were held then
+  Tally gaps;                  // bytes that were sent and are in no frame
 
   // Delivered bytes by what they are; count is of pieces.
   Tally http;
@@ -118,7 +121,8 @@ struct Ledger {
   Tally decrypted;  // what was inside the opened records
 
   std::uint64_t connections = 0;
-  std::uint64_t connections_forgotten = 0;
+  std::uint64_t connections_forgotten = 0;  // silent for too long
+  std::uint64_t connections_evicted = 0;    // too many at once
 
   MessageTally requests;
   MessageTally responses;

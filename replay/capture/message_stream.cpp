@@ -21,6 +21,10 @@ bool is_token_byte(char c) {
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
+bool is_method_byte(char c) {
+  return (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+}
+
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -47,10 +51,11 @@ std::size_t empty_lines(std::string_view bytes) {
 }  // namespace
 
 // method SP target SP HTTP/1.x. Version 2's preface has the same shape and is something else.
-Start request_start(std::string_view bytes) {
+Start request_start(std::string_view bytes, bool in_step) {
   const std::size_t space = bytes.substr(0, kMethodBytesMax + 1).find(' ');
   const std::string_view method = bytes.substr(0, std::min(space, kMethodBytesMax + 1));
-  if (!std::all_of(method.begin(), method.end(), is_token_byte)) return Start::no;
+  const auto fits = in_step ? is_token_byte : is_method_byte;
+  if (!std::all_of(method.begin(), method.end(), fits)) return Start::no;
   if (space == std::string_view::npos) {
     return bytes.size() > kMethodBytesMax ? Start::no : Start::more;
   }
@@ -63,7 +68,7 @@ Start request_start(std::string_view bytes) {
   std::string_view line = bytes.substr(0, end);
   if (line.ends_with('\r')) line.remove_suffix(1);
   constexpr std::size_t kVersionBytes = 9;  // " HTTP/1.1"
-  if (line.size() < space + kVersionBytes) return Start::no;
+  if (line.size() < space + kVersionBytes + (in_step ? 0 : 2)) return Start::no;
   const std::string_view version = line.substr(line.size() - kVersionBytes);
   const bool http = version.starts_with(" HTTP/") && is_digit(version[6]) && version[7] == '.' &&
                     is_digit(version[8]) && version[6] < '2';
@@ -98,11 +103,22 @@ Start response_start(std::string_view bytes) {
   return bytes[5] < '2' ? Start::yes : Start::no;
 }
 
+// Whether a message certainly begins here, so that nothing before it belongs to it.
+bool MessageStream::begins_message(std::string_view bytes) const {
+  if (kind_ == MessageKind::response) return response_start(bytes) == Start::yes;
+  constexpr std::array<std::string_view, 9> kMethods = {
+      "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
+  const std::string_view method = bytes.substr(0, bytes.find(' '));
+  return request_start(bytes, false) == Start::yes &&
+         std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
+}
+
 void MessageStream::push(std::string_view bytes, UnixTime at) {
   if (state_ == State::tunnel) {
     ledger_.tunnel.add(bytes.size());
     return;
   }
+  if (state_ == State::lost && !held_.empty() && begins_message(bytes)) drop_held(lost_by_, at);
   at_segment_begin_ = true;
   if (held_.empty()) {
     held_at_ = at;
@@ -180,7 +196,8 @@ std::size_t MessageStream::read_start(std::string_view bytes, UnixTime at) {
   if (state_ == State::lost && !at_segment_begin_) {
     return skip(bytes, lost_by_, at);
   }
-  Start start = kind_ == MessageKind::request ? request_start(bytes) : response_start(bytes);
+  Start start = kind_ == MessageKind::request ? request_start(bytes, state_ == State::start)
+                                              : response_start(bytes);
   if (start == Start::no && kind_ == MessageKind::request && state_ == State::start) {
     start = damaged_request_start(bytes);
   }

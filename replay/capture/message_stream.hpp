@@ -24,7 +24,8 @@ enum class MessageKind : std::uint8_t { request, response };
 
 // Whether bytes can be the beginning of a message; `more` if that cannot be said yet.
 enum class Start : std::uint8_t { yes, no, more };
-[[nodiscard]] Start request_start(std::string_view bytes);
+// Out of step, where any bytes may come, a method must be in capitals and a target must follow.
+[[nodiscard]] Start request_start(std::string_view bytes, bool in_step = true);
 [[nodiscard]] Start response_start(std::string_view bytes);
 // A head whose start line is broken but which names a Host. Only trusted where a request must
 // begin.
@@ -106,9 +107,16 @@ class MessageStream {
 
   [[nodiscard]] bool began() const { return began_; }
 
+  // Where its beginning was lost: from here on a start line may come at any segment.
+  void begin_out_of_step() {
+    state_ = State::lost;
+    lost_by_ = LossReason::gap;
+  }
+
  private:
   enum class State : std::uint8_t { start, lost, head, body, tunnel, stopped };
 
+  [[nodiscard]] bool begins_message(std::string_view bytes) const;
   std::size_t process(std::string_view bytes, UnixTime at);
   // Each returns how much it consumed; nothing if it needs more.
   std::size_t read_start(std::string_view bytes, UnixTime at);

@@ -5,13 +5,16 @@
 //                └─► held until both the bytes before it in its own stream and the bytes of the
 //                    peer that it acknowledges were delivered ─► StreamReader
 //
-// - Where segments overlap, the bytes that arrived first win.
+// - Where segments overlap, the bytes that arrived first win. Others in their place are counted.
 // - Both streams come in the order in which the peers saw them: an answer is never delivered before
 //   the request that its sender had read, however the capture shuffled the packets.
 // - Bytes that the receiver acknowledged and the capture does not hold are a gap. It is declared
 //   when it cannot fill any more: enough packets or time later, at the end, or when too much waits.
-// - A connection whose beginning was not captured starts at its first segment.
-// - Everything is bounded: per connection, in total, and the number of connections.
+// - A connection whose beginning was not captured starts at its first segment. Where its numbers
+//   jump farther than any gap can be and go on from there, it goes on there too.
+// - Everything is bounded: per connection, in total, and the number of connections. What waited
+//   longest is given up first, and of connections those that never carried anything.
+// - One wrong time stamp forgets nothing: the clock is moved in small steps.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +27,7 @@
 #include <unordered_map>
 
 #include "gateway/core/time.hpp"
+#include "replay/capture/delivered_bytes.hpp"
 #include "replay/capture/ledger.hpp"
 #include "replay/capture/packet.hpp"
 #include "replay/capture/tcp_facts.hpp"
@@ -71,9 +75,12 @@ class StreamReader {
 using OpenStream = std::function<std::unique_ptr<StreamReader>(const ConnectionStart&)>;
 
 struct ReassemblyLimits {
+  // Of what waits, with the memory around it.
   std::size_t held_bytes_per_connection = 4U * 1024U * 1024U;
   std::size_t held_bytes = 48U * 1024U * 1024U;
-  std::size_t connections = 100'000;
+  // Delivered bytes that are remembered, of all connections, to compare repetitions with.
+  std::size_t remembered_bytes = 1024U * 1024U;
+  std::size_t connections = 65'536;
   // A gap is declared this many segments of its connection later, or this long after.
   int gap_segments = 64;
   Duration gap_wait = std::chrono::seconds(1);
@@ -92,7 +99,8 @@ class TcpReassembly {
   // The capture is over: what is held is delivered, gaps and all, and every connection closed.
   void finish();
 
-  [[nodiscard]] std::size_t connections() const { return connections_.size(); }
+  // That are open.
+  [[nodiscard]] std::size_t connections() const { return opening_.size() + connections_.size(); }
 
   [[nodiscard]] std::size_t held_bytes() const { return held_bytes_; }
 
@@ -113,6 +121,7 @@ class TcpReassembly {
   };
 
   using Connections = std::list<Connection>;  // least recently used first
+  using Waiting = std::list<Connection*>;
 
   Connection& find_or_open(const TcpSegment& segment, UnixTime at);
   Connection& open(const Key& key, const TcpSegment& segment);
@@ -120,9 +129,14 @@ class TcpReassembly {
   void take_acknowledgement(Connection& connection, Side side, const TcpSegment& segment);
   void take_facts(Connection& connection, Side side, const TcpSegment& segment, UnixTime at);
   void take_payload(Connection& connection, Side side, const TcpSegment& segment, UnixTime at);
+  void take_fin(Connection& connection, Side side, const TcpSegment& segment, UnixTime at);
   void take_reset(Connection& connection, Side side, const TcpSegment& segment, UnixTime at);
+  bool back_in_step(Connection& connection, Side side, const TcpSegment& segment, UnixTime at);
+  void take_again(Connection& connection, Side side, const Piece& piece);
+  void report_conflict(const Connection& connection, std::size_t bytes);
   void hold(Connection& connection, Side side, const Piece& piece);
   void hold_part(Half& half, const Piece& piece);
+  Piece release_first(Half& half);
   void drain(Connection& connection);
   bool drain_half(Connection& connection, Side side, bool ignore_peer);
   void deliver(Connection& connection, Side side, const Piece& piece);
@@ -130,6 +144,10 @@ class TcpReassembly {
   bool declare_gap(Connection& connection);
   void check_stall(Connection& connection, UnixTime at);
   void flush(Connection& connection);
+  void give_up_waiting(Connection& connection);
+  void note_waiting(Connection& connection);
+  void move_to(Connections& list, Connection& connection);
+  void move_clock(UnixTime at);
   void close(Connection& connection, CloseKind how, UnixTime at);
   void erase(Connections& from, Connections::iterator connection);
   void forget_old();
@@ -138,12 +156,16 @@ class TcpReassembly {
   ReassemblyLimits limits_;
   OpenStream open_;
   Ledger& ledger_;
+  Connections opening_;  // that carried nothing yet
   Connections connections_;
   Connections closed_;  // remembered for a while, so that late segments open nothing
   std::unordered_map<Key, Connections::iterator, KeyHash> by_key_;
+  Waiting waiting_;  // connections that hold bytes back, in the order in which they began to
   std::size_t held_bytes_ = 0;
+  DeliveredBytes delivered_bytes_;
   std::int64_t next_id_ = 1;
-  UnixTime latest_{};
+  UnixTime latest_{};  // of all packets
+  UnixTime clock_{};   // which moves in small steps
 };
 
 }  // namespace gatedrill::replay::capture

@@ -304,6 +304,26 @@ TEST(IpFragments, AnyOrderGivesTheDatagram) {
   EXPECT_EQ(put_together(fragments), payload);
 }
 
+TEST(IpFragments, Ipv6HasThemInAnExtensionHeader) {
+  const std::string payload(200, 'p');
+  const std::string tcp = ipv6_packet({.payload = payload}).substr(40);
+  const std::string header = ipv6_packet({}).substr(0, 40);
+  constexpr std::size_t kPartBytes = 64;
+  std::vector<std::string> fragments;
+  for (std::size_t at = 0; at < tcp.size(); at += kPartBytes) {
+    const std::string part = tcp.substr(at, kPartBytes);
+    const bool more = at + kPartBytes < tcp.size();
+    std::string packet = header + std::string("\x06\0", 2) +
+                         be16(static_cast<unsigned>(at) | (more ? 1U : 0U)) + be32(77) + part;
+    packet.replace(4, 2, be16(static_cast<unsigned>(8 + part.size())));
+    packet[6] = 44;
+    fragments.push_back(packet);
+  }
+  EXPECT_EQ(put_together(fragments), payload);
+  std::reverse(fragments.begin(), fragments.end());
+  EXPECT_EQ(put_together(fragments), payload);
+}
+
 TEST(IpFragments, AMissingOneLeavesItIncompleteAndCounted) {
   auto fragments = fragments_of(ipv4_packet({.payload = std::string(200, 'p')}), 64);
   fragments.erase(fragments.begin() + 1);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "gateway/core/random.hpp"
+#include "replay/capture/delivered_bytes.hpp"
 
 namespace gatedrill::replay::capture {
 namespace {
@@ -167,6 +168,94 @@ TEST_F(TcpReassemblyTest, WhereSegmentsOverlapTheFirstToArriveWins) {
   client(101, 500, "bcdefgh");
   client(100, 500, "axxxx");
   EXPECT_THAT(finish(), ElementsAre("a:abcDEFgh", "open"));
+}
+
+TEST_F(TcpReassemblyTest, OtherBytesInThePlaceOfTheFirstAreCounted) {
+  handshake();
+  client(103, 500, "DEF");
+  client(101, 500, "bcdeFgh");  // d and e where D and E wait
+  client(100, 500, "a");
+  EXPECT_EQ(ledger.conflicting.count, 1U);
+  EXPECT_EQ(ledger.conflicting.bytes, 2U);
+  client(102, 500, "cDExx");  // x where F and g were delivered
+  EXPECT_EQ(ledger.conflicting.count, 2U);
+  EXPECT_EQ(ledger.conflicting.bytes, 4U);
+  client(107, 500, "?");  // asks whether the peer is there
+  client(100, 500, "abcDEFgh");
+  EXPECT_EQ(ledger.conflicting.count, 2U);
+  EXPECT_THAT(finish(), ElementsAre("a:abcDEFgh", "open"));
+  EXPECT_THAT(ledger.first_conflict, testing::HasSubstr(":1000 and "));
+}
+
+TEST(DeliveredBytes, RememberTheLastOnesOfAllStreams) {
+  DeliveredBytes bytes(16);
+  DeliveredBytes::Marks one;
+  DeliveredBytes::Marks two;
+  bytes.remember(one, 0, "abcd");
+  bytes.remember(two, 100, "efgh");
+  bytes.remember(one, 4, "ijkl");
+  EXPECT_EQ(bytes.differing(one, 0, "abcdijkl"), 0U);
+  EXPECT_EQ(bytes.differing(one, 2, "cDiJ"), 2U);
+  EXPECT_EQ(bytes.differing(two, 99, "xeFgh"), 1U);
+  EXPECT_EQ(bytes.differing(two, 0, "other"), 0U) << "never delivered";
+  bytes.remember(one, 8, "mnopqr");  // takes the place of a and b
+  EXPECT_EQ(bytes.differing(one, 0, "xxxxxjklmnopqr"), 3U);
+  EXPECT_EQ(bytes.differing(two, 100, "xxxx"), 4U);
+  bytes.remember(one, 14, std::string(17, 'z'));
+  EXPECT_EQ(bytes.differing(one, 14, "a"), 0U) << "more than is remembered at all";
+}
+
+TEST_F(TcpReassemblyTest, NumbersThatJumpFartherThanAnyGapAreFollowedOnceTheyGoOn) {
+  for (const std::uint32_t jump : {0x80000000U, 0x50000000U, 0xc0000000U, 0xf0000000U}) {
+    SCOPED_TRACE(jump);
+    out.clear();
+    ledger = {};
+    make();
+    handshake();
+    client(100, 500, "one");
+    std::uint32_t seq = 103 + jump;
+    for (const char* text : {"a", "b", "c", "d", "e"})
+      client(seq++, 500, text);
+    EXPECT_THAT(finish(), ElementsAre("a:one", "a-" + std::to_string(jump + 3U), "a:de", "open"));
+    EXPECT_EQ(ledger.out_of_window.bytes, 3U);
+  }
+}
+
+TEST_F(TcpReassemblyTest, StraysThatDoNotFollowOneAnotherAreNotBelieved) {
+  handshake();
+  client(100, 500, "one");
+  for (std::uint32_t i = 0; i < 50; ++i)
+    client(0x80000000U + i * 100, 500, "stray");
+  client(103, 500, "two");
+  EXPECT_THAT(finish(), ElementsAre("a:onetwo", "open"));
+  EXPECT_EQ(ledger.out_of_window.bytes, 250U);
+}
+
+TEST_F(TcpReassemblyTest, AFinBeforeWhatWasSentIsNotBelieved) {
+  handshake();
+  client(100, 500, "hello");
+  fin(true, 102, 500);
+  client(105, 500, " world");
+  EXPECT_THAT(finish(), ElementsAre("a:hello world", "open"));
+}
+
+TEST_F(TcpReassemblyTest, NothingIsDeliveredBehindTheFin) {
+  handshake();
+  client(100, 500, "hello");
+  fin(true, 105, 500);
+  client(103, 500, "lo and more");
+  EXPECT_THAT(finish(), ElementsAre("a:hello", "a.", "fin"));
+  EXPECT_EQ(ledger.after_close.bytes, 9U);
+}
+
+TEST_F(TcpReassemblyTest, WhatAResetCarriesIsNoData) {
+  handshake();
+  client(100, 500, "hello");
+  TcpSegment reset = segment(false, 500, 105, "go away");
+  reset.rst = true;
+  add(reset);
+  EXPECT_THAT(finish(), ElementsAre("a:hello", "rst"));
+  EXPECT_EQ(ledger.after_close.bytes, 7U);
 }
 
 TEST_F(TcpReassemblyTest, SequenceNumbersMayWrap) {
@@ -363,8 +452,17 @@ TEST_F(TcpReassemblyTest, WhatWaitsIsBoundedForOneConnection) {
   const std::string piece(100, 'x');
   for (std::uint32_t i = 0; i < 1000; ++i) {
     client(200 + i * 100, 500, piece);
-    EXPECT_LE(reassembly->held_bytes(), 10'100U);
+    EXPECT_LE(reassembly->held_bytes(), 10'000U);
   }
+  EXPECT_EQ(ledger.given_up_waiting.count, 1U) << "from then on nothing was missing";
+}
+
+TEST_F(TcpReassemblyTest, WhatWaitsCostsMoreThanItsBytes) {
+  make({.held_bytes_per_connection = 100'000});
+  handshake();
+  for (std::uint32_t i = 0; i < 1000; ++i)
+    client(200 + i * 2, 500, "x");
+  EXPECT_GE(ledger.given_up_waiting.count, 1U);
 }
 
 TEST_F(TcpReassemblyTest, WhatWaitsIsBoundedInTotal) {
@@ -374,8 +472,30 @@ TEST_F(TcpReassemblyTest, WhatWaitsIsBoundedInTotal) {
     client_port = static_cast<std::uint16_t>(2000 + i);
     handshake();
     client(200, 500, piece);
-    EXPECT_LE(reassembly->held_bytes(), 51'000U);
+    EXPECT_LE(reassembly->held_bytes(), 50'000U);
   }
+  EXPECT_GT(ledger.given_up_waiting.count, 400U);
+}
+
+TEST_F(TcpReassemblyTest, WhatWaitedLongestIsGivenUpFirst) {
+  make({.held_bytes = 50'000});
+  const std::string piece(1000, 'x');
+  handshake();
+  client(200, 500, piece);  // a hundred bytes before it are missing, and never come
+  for (std::uint16_t i = 0; i < 100; ++i) {
+    client_port = static_cast<std::uint16_t>(2000 + i);
+    handshake();
+    client(101, 500, piece);
+    client(100, 500, "y");
+  }
+  EXPECT_EQ(ledger.given_up_waiting.count, 0U);
+  for (std::uint16_t i = 0; i < 43; ++i) {
+    client_port = static_cast<std::uint16_t>(3000 + i);
+    handshake();
+    client(200, 500, piece);
+  }
+  EXPECT_THAT(out, testing::Contains(testing::EndsWith("a-100")));
+  EXPECT_EQ(ledger.given_up_waiting.count, 1U);
 }
 
 TEST_F(TcpReassemblyTest, TheNumberOfConnectionsIsBounded) {
@@ -389,7 +509,22 @@ TEST_F(TcpReassemblyTest, TheNumberOfConnectionsIsBounded) {
     add(syn);
     ASSERT_LE(reassembly->connections(), 1000U);
   }
-  EXPECT_GE(ledger.connections_forgotten, 98'000U);
+  EXPECT_EQ(ledger.connections_evicted, 99'000U);
+}
+
+TEST_F(TcpReassemblyTest, ConnectionsThatCarriedNothingAreEvictedFirst) {
+  make({.connections = 100});
+  handshake();
+  client(100, 500, "one");
+  for (std::uint16_t i = 0; i < 1000; ++i) {
+    client_port = static_cast<std::uint16_t>(2000 + i);
+    handshake();
+  }
+  client_port = 1000;
+  client(103, 500, "two");
+  EXPECT_THAT(out, testing::Each(testing::HasSubstr("timeout")));
+  reassembly->finish();
+  EXPECT_THAT(out, testing::Contains(testing::EndsWith("a:onetwo")));
 }
 
 TEST_F(TcpReassemblyTest, ASilentConnectionIsForgotten) {
@@ -397,8 +532,23 @@ TEST_F(TcpReassemblyTest, ASilentConnectionIsForgotten) {
   client(100, 500, "one");
   now.ns += std::chrono::nanoseconds(std::chrono::hours(1)).count();
   client_port = 1001;
-  handshake();
+  for (int i = 0; i < 10; ++i)
+    handshake();
   EXPECT_THAT(out, ElementsAre("a:one", "timeout"));
+}
+
+TEST_F(TcpReassemblyTest, OneWrongTimeStampForgetsNothing) {
+  handshake();
+  client(100, 500, "one");
+  const UnixTime before = now;
+  now.ns += std::chrono::nanoseconds(std::chrono::hours(100'000)).count();
+  client_port = 1001;
+  handshake();
+  now = before;
+  client_port = 1000;
+  client(103, 500, "two");
+  EXPECT_TRUE(out.empty());
+  EXPECT_EQ(ledger.connections_forgotten, 0U);
 }
 
 TEST_F(TcpReassemblyTest, TimeThatJumpsBackForgetsNothing) {
@@ -409,7 +559,7 @@ TEST_F(TcpReassemblyTest, TimeThatJumpsBackForgetsNothing) {
   handshake();
   client(100, 500, "one");
   server(500, 103, "two");
-  EXPECT_THAT(finish(), ElementsAre("a:one", "2 open", "b:two", "open"));
+  EXPECT_THAT(finish(), ElementsAre("a:one", "b:two", "open", "2 open"));
 }
 
 // Any order and any repetition of a conversation's segments gives the same two streams.
