@@ -1,10 +1,9 @@
 #include "replay/capture_command.hpp"
 
-#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstdint>
-#include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -12,20 +11,20 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <unistd.h>
 
+#include "gateway/config/units.hpp"
 #include "gateway/core/time.hpp"
 #include "replay/capture/packet_source.hpp"
+#include "replay/capture/port_filter.hpp"
+#include "replay/capture/privileges.hpp"
+#include "replay/capture/queued_source.hpp"
 #include "replay/capture/record.hpp"
-#include "replay/recording.hpp"
-#include "replay/recording_writer.hpp"
+#include "replay/capture/recording_files.hpp"
+#include "replay/capture_outcome.hpp"
 #include "replay/redaction_options.hpp"
-#include "replay/traffic_summary.hpp"
 
 namespace gatedrill::replay {
 namespace {
-
-constexpr int kNotEvidence = 4;
 
 // Set by a signal; the second signal has its usual effect and kills.
 std::atomic<bool> stop_requested{false};
@@ -41,140 +40,157 @@ int fail(const char* command, const Error& error) {
 }
 
 struct CaptureArguments {
-  std::string interface;
+  std::vector<std::string> interfaces;
   std::string file;
-  std::vector<std::uint16_t> ports;
-  std::string filter;
-  std::string key_log;
+  capture::LiveOptions live;  // its filter and ports hold for files too
+  std::string user;
+  capture::Rotation rotation;
+  capture::RecordOptions record;
+  bool include_replays = false;
   RedactionArguments redaction;
-  double allow_loss = 1;  // percent
-  double duration_s = 0;
-  std::uint64_t limit = 0;
+  double loss_share_max = 0.01;
   std::string output;
+
+  [[nodiscard]] bool is_live() const { return !interfaces.empty(); }
+
+  [[nodiscard]] std::string source() const {
+    if (!is_live()) return file;
+    std::string names;
+    for (const std::string& interface : interfaces)
+      names += (names.empty() ? "" : ", ") + interface;
+    return names;
+  }
 };
 
-// A line that replaces itself on a terminal; elsewhere a line now and then.
-class ProgressLine {
- public:
-  void show(const capture::RecordProgress& progress) {
-    const bool terminal = isatty(STDERR_FILENO) == 1;
-    constexpr int kQuietLines = 5;
-    if (!terminal && ++calls_ % kQuietLines != 0) return;
-    std::cerr << (terminal ? "\r" : "") << progress.packets << " packets, " << progress.exchanges
-              << " exchanges, " << progress.kernel_drops << " dropped by the kernel"
-              << (terminal ? "   " : "\n") << std::flush;
-    open_ = terminal;
-  }
-
-  ~ProgressLine() {
-    if (open_) std::cerr << "\n";
-  }
-
- private:
-  int calls_ = 0;
-  bool open_ = false;
-};
-
-// Of what there would have been with them.
-double percent(std::uint64_t lost, std::uint64_t kept) {
-  const double all = static_cast<double>(lost) + static_cast<double>(kept);
-  return all > 0 ? static_cast<double>(lost) / all * 100 : 0;
+void say(const std::string& text) {
+  std::cerr << "gatedrill capture: " << text << "\n";
 }
 
-std::string more_than(double share, double allowed) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.3g %%, more than %.3g %%", share, allowed);
-  return text.data();
+// Opens the interfaces, gives up what only that needed, and then begins to read.
+Result<std::unique_ptr<capture::PacketSource>> open_live(const CaptureArguments& arguments) {
+  std::vector<std::unique_ptr<capture::PacketSource>> sources;
+  for (const std::string& name : arguments.interfaces) {
+    auto source = capture::open_interface(name, arguments.live);
+    if (!source) return source.error();
+    sources.push_back(std::move(*source));
+  }
+  std::string folder = std::filesystem::path(arguments.output).parent_path().string();
+  if (folder.empty()) folder = ".";
+  const auto dropped = capture::drop_privileges(arguments.user, folder);
+  if (!dropped) return dropped.error();
+  say("capturing on " + arguments.source() + " as " + dropped->user +
+      ", without capabilities; Ctrl-C ends it");
+  if (dropped->still_root) {
+    say("it stays root, since nobody else may write into " + folder +
+        "; --user NAME makes it somebody else");
+  }
+  if (arguments.live.filter.empty() && !arguments.live.ports.empty()) {
+    say("the kernel lets through " + capture::port_filter_text(arguments.live.ports));
+  }
+  return std::unique_ptr<capture::PacketSource>(
+      std::make_unique<capture::QueuedSource>(std::move(sources), arguments.live.buffer_bytes));
 }
 
-// Says what the capture is worth, and gives the exit status for it.
-int judge(const CaptureArguments& arguments, const capture::RecordReport& report) {
-  const capture::Ledger& ledger = report.ledger;
-  const std::string source = arguments.file.empty() ? arguments.interface : arguments.file;
-  const auto say = [](const std::string& text) {
-    std::cerr << "gatedrill capture: " << text << "\n";
-  };
-  if (!report.damage.empty()) say(source + ": read up to where it is damaged, " + report.damage);
-  if (ledger.file_end.bytes > 0 && report.damage.empty()) {
-    say(source + ": breaks off; its last " + std::to_string(ledger.file_end.bytes) +
-        " bytes are no whole packet");
-  }
-  if (!report.key_log_problem.empty()) say(report.key_log_problem);
-  if (ledger.frames.count == 0) {
-    say(source + ": holds no packet" +
-        (arguments.filter.empty() ? "" : " that the filter lets through") +
-        "; no recording was written");
-    return kNotEvidence;
-  }
-  std::cout << render(ledger.lines()) << report.exchanges << " exchanges in " << arguments.output
-            << "\n";
-  int status = 0;
-  for (const std::string& sum : ledger.open_sums()) {
-    say("the account does not close: " + sum);
-    status = kNotEvidence;
-  }
-  if (report.exchanges == 0) {
-    say("no HTTP message in " + source + "; the ledger above says what was there instead");
-    status = kNotEvidence;
-  }
-  const double drops = percent(ledger.kernel_drops, ledger.frames.count);
-  if (drops > arguments.allow_loss) {
-    say("the kernel dropped " + std::to_string(ledger.kernel_drops) + " packets, " +
-        more_than(drops, arguments.allow_loss) + "; narrow the capture with --port or --filter");
-    status = kNotEvidence;
-  }
-  const double gaps = percent(ledger.gaps.bytes, ledger.stream.bytes);
-  if (gaps > arguments.allow_loss) {
-    say(std::to_string(ledger.gaps.bytes) + " bytes are missing from " + source + ", " +
-        more_than(gaps, arguments.allow_loss) + "; --allow-loss takes a larger share");
-    status = kNotEvidence;
-  }
-  return status;
-}
-
-// Live, the kernel leaves other ports out, so that they cost nothing. Later fragments of a datagram
-// have no ports.
-std::string live_filter(const CaptureArguments& arguments) {
-  if (arguments.ports.empty() || !arguments.filter.empty()) return arguments.filter;
-  std::string filter = "ip[6:2] & 0x1fff != 0";
-  for (const std::uint16_t port : arguments.ports)
-    filter += " or tcp port " + std::to_string(port);
-  return filter;
-}
-
-int run_capture(const CaptureArguments& arguments) {
-  const bool live = !arguments.interface.empty();
-  auto source = live ? capture::open_interface(arguments.interface, live_filter(arguments))
-                     : capture::open_file(arguments.file, arguments.filter);
-  if (!source) return fail("capture", source.error());
+int run_capture(CaptureArguments& arguments) {
+  // Before privileges go: the key of the pseudonyms may be a file that only this user reads.
   const auto writing = recording_options(arguments.redaction);
   if (!writing) return fail("capture", writing.error());
-  auto writer = RecordingWriter::create(arguments.output, *writing);
-  if (!writer) return fail("capture", writer.error());
+  auto source = arguments.is_live() ? open_live(arguments)
+                                    : capture::open_file(arguments.file, arguments.live.filter);
+  if (!source) return fail("capture", source.error());
+  const SteadyClock clock;
+  auto files = capture::RecordingFiles::create(arguments.output, *writing, arguments.rotation,
+                                               clock.unix_time(clock.now()));
+  if (!files) return fail("capture", files.error());
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
   if (writing->keep_secrets) {
-    std::cerr
-        << "gatedrill capture: passwords, cookies, tokens, card and phone numbers are kept as "
-           "they are; guard "
-        << arguments.output << "\n";
+    say("passwords, cookies, tokens, card and phone numbers are kept as they are; guard " +
+        arguments.output);
   }
-  if (live) std::cerr << "capturing on " << arguments.interface << "; Ctrl-C ends it\n";
-  capture::RecordOptions options;
-  options.capture.ports = arguments.ports;
-  options.live = live;
-  options.key_log = arguments.key_log;
-  if (arguments.duration_s > 0) options.duration = from_ms(arguments.duration_s * 1000);
-  if (arguments.limit > 0) options.exchanges = arguments.limit;
-  const SteadyClock clock;
+  arguments.record.capture.ports = arguments.live.ports;
+  arguments.record.live = arguments.is_live();
+  arguments.record.leave_out_replays = arguments.is_live() && !arguments.include_replays;
   std::optional<Result<capture::RecordReport>> report;
   {
-    ProgressLine line;
-    report = capture::record(**source, std::move(*writer), options, clock, stop_requested,
-                             [&](const capture::RecordProgress& progress) { line.show(progress); });
+    CaptureProgress progress;
+    report =
+        capture::record(**source, std::move(*files), arguments.record, clock, stop_requested,
+                        [&](const capture::RecordProgress& figures) { progress.show(figures); });
   }
   if (!*report) return fail("capture", report->error());
-  return judge(arguments, **report);
+  CaptureJudgement judgement;
+  judgement.source = arguments.source();
+  judgement.live = arguments.is_live();
+  judgement.filtered = !arguments.live.filter.empty();
+  judgement.loss_share_max = arguments.loss_share_max;
+  return judge_capture(judgement, **report);
+}
+
+// A duration or a size in its units; a bare number of seconds too, where the option takes one.
+void add_duration(CLI::App& command,
+                  const std::string& name,
+                  std::optional<Duration>& target,
+                  const std::string& text) {
+  command
+      .add_option_function<std::string>(
+          name,
+          [name, &target](const std::string& given) {
+            const bool bare = given.find_first_not_of("0123456789.") == std::string::npos;
+            const auto duration = gateway::parse_duration(bare ? given + "s" : given);
+            if (!duration) throw CLI::ValidationError(name, duration.error().message);
+            if (duration->count() == 0) throw CLI::ValidationError(name, "must be above 0");
+            target = *duration;
+          },
+          text)
+      ->type_name("DURATION");
+}
+
+template <class T>
+void add_size(CLI::App& command, const std::string& name, T& target, const std::string& text) {
+  command
+      .add_option_function<std::string>(
+          name,
+          [name, &target](const std::string& given) {
+            const auto size = gateway::parse_size(given);
+            if (!size) throw CLI::ValidationError(name, size.error().message);
+            constexpr std::uint64_t kMin = std::uint64_t{1024} * 1024;
+            if (*size < kMin) throw CLI::ValidationError(name, "must be at least 1MiB");
+            target = static_cast<T>(*size);
+          },
+          text)
+      ->type_name("SIZE");
+}
+
+void add_allow_loss(CLI::App& command, double& share_max) {
+  command
+      .add_option_function<std::string>(
+          "--allow-loss",
+          [&share_max](const std::string& given) {
+            const auto share = gateway::parse_percent(given.ends_with('%') ? given : given + "%");
+            if (!share) throw CLI::ValidationError("--allow-loss", share.error().message);
+            share_max = *share;
+          },
+          "End with status 4 if more of the packets were dropped, or of the bytes are missing, "
+          "than this share (1%)")
+      ->type_name("PERCENT");
+}
+
+void add_live_options(CLI::App& command, CaptureArguments& arguments) {
+  add_size(command, "--buffer", arguments.live.buffer_bytes,
+           "Live: how much may wait, in the kernel and again in front of the recording, for each "
+           "interface (64MiB)");
+  command.add_option("--user", arguments.user,
+                     "Live: become this user once the interfaces are open (who called sudo, else "
+                     "nobody)");
+  add_duration(command, "--rotate", arguments.rotation.every,
+               "Live: begin another file so often; each is a whole recording");
+  add_size(command, "--rotate-size", arguments.rotation.bytes,
+           "Live: begin another file when one is about so large");
+  command.add_option("--keep", arguments.rotation.keep, "Live: keep only so many files")
+      ->check(CLI::PositiveNumber);
+  command.add_flag("--include-replays", arguments.include_replays,
+                   "Live: record requests of `gatedrill replay` as well");
 }
 
 }  // namespace
@@ -183,39 +199,48 @@ void add_capture_command(CLI::App& app, int& exit_status) {
   auto arguments = std::make_shared<CaptureArguments>();
   CLI::App* command = app.add_subcommand(
       "capture", "Record HTTP from an interface or a capture file (pcap, pcapng)");
-  command->footer("Example: gatedrill capture -i any --port 8080 -o traffic.db");
-  auto* interface = command->add_option("-i,--interface", arguments->interface,
-                                        "Capture on this interface; any is all of them");
+  command->footer(
+      "Examples:\n"
+      "  gatedrill capture -i any --port 8080 -o traffic.db\n"
+      "  gatedrill capture -i eth0 --port 80 --rotate 1h --keep 24 -o traffic.db\n"
+      "  gatedrill capture -r incident.pcapng -o traffic.db");
+  auto* interface =
+      command->add_option("-i,--interface", arguments->interfaces,
+                          "Capture on this interface; any is all of them; may be repeated");
   auto* file = command->add_option("-r,--read", arguments->file,
                                    "Read this capture file; - is standard input");
   interface->excludes(file);
-  command->add_option("-p,--port", arguments->ports,
+  command->add_option("-p,--port", arguments->live.ports,
                       "Only TCP with this port at either end; may be repeated. Without it, any "
                       "connection that speaks HTTP");
-  command->add_option("-f,--filter", arguments->filter,
+  command->add_option("-f,--filter", arguments->live.filter,
                       "Only packets that this pcap-filter(7) takes");
   command
-      ->add_option("--keylog", arguments->key_log,
+      ->add_option("--keylog", arguments->record.key_log,
                    "Read TLS 1.2 and 1.3 with the secrets in this file, which a client or server "
                    "writes where SSLKEYLOGFILE says; live, while it writes")
       ->type_name("FILE");
-  command->add_option("--duration", arguments->duration_s, "End after so many seconds")
+  add_duration(*command, "--duration", arguments->record.duration,
+               "End after so long (30s, 5m; a bare number is seconds)");
+  command->add_option("--limit", arguments->record.exchanges, "End after about so many exchanges")
       ->check(CLI::PositiveNumber);
-  command->add_option("--limit", arguments->limit, "End after about so many exchanges")
-      ->check(CLI::PositiveNumber);
-  command
-      ->add_option("--allow-loss", arguments->allow_loss,
-                   "End with status 4 if more percent of the packets were dropped, or of the bytes "
-                   "are missing")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str();
-  add_redaction_options(*command, arguments->redaction);
   command->add_option("-o,--output", arguments->output, "The recording to write")
       ->required()
       ->type_name("traffic.db");
+  add_allow_loss(*command, arguments->loss_share_max);
+  add_live_options(*command, *arguments);
+  add_redaction_options(*command, arguments->redaction);
   command->callback([arguments, &exit_status] {
-    if (arguments->interface.empty() == arguments->file.empty()) {
+    if (arguments->is_live() == !arguments->file.empty()) {
       exit_status = fail("capture", usage_error("say either -i INTERFACE or -r FILE"));
+      return;
+    }
+    if (arguments->rotation.keep > 0 && !arguments->rotation.on()) {
+      exit_status = fail("capture", usage_error("--keep goes with --rotate or --rotate-size"));
+      return;
+    }
+    if (!arguments->is_live() && arguments->rotation.on()) {
+      exit_status = fail("capture", usage_error("--rotate and --rotate-size go with -i"));
       return;
     }
     exit_status = run_capture(*arguments);

@@ -10,6 +10,7 @@
 #include "replay/content_coding.hpp"
 #include "replay/explain/explain.hpp"
 #include "replay/explain/explain_command.hpp"
+#include "replay/reconcile_command.hpp"
 #include "replay/recording.hpp"
 #include "replay/traffic_summary.hpp"
 
@@ -109,7 +110,8 @@ void add_traffic_command(CLI::App& app, int& exit_status) {
   command->footer(
       "Examples: gatedrill traffic traffic.db\n"
       "          gatedrill traffic show traffic.db 17\n"
-      "          gatedrill traffic explain traffic.db");
+      "          gatedrill traffic explain traffic.db\n"
+      "          gatedrill traffic reconcile tap.db capture.db");
   command->add_option("file", arguments->file, "The recording")->type_name("traffic.db");
   command->add_option("--top", arguments->top, "How many lines a list has")
       ->check(CLI::Range(1, 1'000'000));
@@ -125,9 +127,10 @@ void add_traffic_command(CLI::App& app, int& exit_status) {
                    ->check(CLI::IsMember({"request", "response"}));
   show->add_flag("--raw", shown.raw, "Leave the body's content coding as it was sent")->needs(body);
   const CLI::App* explain = explain::add_explain_command(*command, exit_status);
+  const CLI::App* reconcile = add_reconcile_command(*command, exit_status);
   command->require_subcommand(0, 1);
-  command->callback([arguments, show, explain, &exit_status] {
-    if (explain->parsed()) return;
+  command->callback([arguments, show, explain, reconcile, &exit_status] {
+    if (explain->parsed() || reconcile->parsed()) return;
     if (show->parsed()) {
       exit_status = run_show(arguments->show);
     } else if (arguments->file.empty()) {

@@ -7,7 +7,7 @@ class App;
 
 namespace gatedrill::replay {
 
-// `gatedrill traffic`, `traffic show`, `traffic explain`.
+// `gatedrill traffic`, `traffic show`, `traffic explain`, `traffic reconcile`.
 void add_traffic_command(CLI::App& app, int& exit_status);
 
 }  // namespace gatedrill::replay

@@ -12,6 +12,7 @@
 #include "replay/capture_command.hpp"
 #include "replay/formats/format_commands.hpp"
 #include "replay/replay_command.hpp"
+#include "replay/tap/gateway_recorder.hpp"
 #include "replay/traffic_command.hpp"
 #include "reports/command.hpp"
 #include "reports/queued_sink.hpp"
@@ -43,7 +44,8 @@ int run(int argc, char** argv) {
                                             queue)(path);
   };
   gatedrill::scenarios::add_run_command(app, exit_status);
-  gatedrill::gateway::add_gateway_command(app, sampling_sinks, exit_status);
+  gatedrill::gateway::add_gateway_command(app, sampling_sinks, gatedrill::replay::record_gateway,
+                                          exit_status);
   gatedrill::replay::add_capture_command(app, exit_status);
   gatedrill::replay::add_import_command(app, exit_status);
   gatedrill::replay::add_export_command(app, exit_status);

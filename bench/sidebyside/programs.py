@@ -148,7 +148,7 @@ class Programs:
         templates = {"origin": ORIGIN, "nginx": NGINX, "haproxy": HAPROXY, "gatedrill": GATEDRILL}
         # nginx writes its lines as they come or in batches; gatedrill always in batches.
         lines = f"access_log: {{path: {self.work}/{label}-{port}-access.log, sample_ok: 1}}"
-        words["access_log"] = lines if self.options.record in ("lines", "both") else ""
+        words["access_log"] = lines if self.options.record in ("lines", "both", "traffic") else ""
         conf = self.work / (f"{label}-{port}" + (".yaml" if name == "gatedrill" else ".conf"))
         conf.write_text(templates[name].format(**words))
         nginx = [self.places["nginx"], "-p", self.work, "-e", self.work / f"{label}-{port}-error.log", "-c", conf]
@@ -157,6 +157,8 @@ class Programs:
         command = commands[name]
         if name == "gatedrill" and self.options.record in ("rows", "both"):
             command = command + ["-o", self.work / f"{label}-{port}.db"]
+        if name == "gatedrill" and self.options.record == "traffic":
+            command = command + ["--record", self.work / f"{label}-{port}-traffic.db"]
         program = Program(label, command, port, self.work)
         self.started.append(program)
         return program

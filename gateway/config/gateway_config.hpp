@@ -54,6 +54,16 @@ struct AccessLogConfig {
   bool operator==(const AccessLogConfig&) const = default;
 };
 
+// The traffic itself, both legs, into a recording (replay/RECORDING.md). For `gatedrill gateway`.
+struct RecordConfig {
+  std::string traffic;        // the file; empty: none
+  bool keep_secrets = false;  // as they are, not pseudonyms for them
+  // What may wait to be written, for each thread; what comes beyond it is counted, and lost.
+  std::uint64_t buffer_bytes = std::uint64_t{64} * 1024 * 1024;
+
+  bool operator==(const RecordConfig&) const = default;
+};
+
 // Who may be reached by CONNECT: a tunnel to one of these targets ("host:port") and to nobody else.
 // Without any, CONNECT is answered with 405, and otherwise 403 for other targets.
 struct ConnectConfig {
@@ -78,6 +88,7 @@ struct GatewayConfig {
   bool cause_header = false;                             // x-gatedrill-cause on answers of our own
   bool proxy_status = false;                             // Proxy-Status (RFC 9209) on them
   AccessLogConfig access_log;
+  RecordConfig record;
   Duration drain_timeout = std::chrono::seconds{10};  // running requests may take that long to end
   // One ok request in so many keeps its rows in run.db, where they stand for all of them; others
   // always have rows, and every total is exact. For `gatedrill gateway`: a drill keeps all.

@@ -89,6 +89,19 @@ void read_access_log(YamlReader& reader, AccessLogConfig& config) {
   reader.optional("sample_ok", config.sample_ok, at_least(1U));
 }
 
+// `traffic.db`, or {traffic: traffic.db, keep_secrets: true, buffer: 64MiB}.
+void read_record(YamlReader& reader, RecordConfig& config) {
+  if (!reader.is_map()) {
+    read_yaml(reader, config.traffic);
+    if (reader.clean() && config.traffic.empty()) reader.problem("must not be empty");
+    return;
+  }
+  reader.required("traffic", config.traffic, not_empty);
+  reader.optional("keep_secrets", config.keep_secrets);
+  constexpr std::uint64_t kBufferMin = std::uint64_t{1024} * 1024;
+  reader.optional("buffer", as_size(config.buffer_bytes), at_least(kBufferMin));
+}
+
 // Targets of CONNECT, each with its port.
 void read_targets(YamlReader& reader, std::vector<std::string>& targets) {
   targets.clear();
@@ -257,6 +270,7 @@ void read_yaml(YamlReader& reader, GatewayConfig& config) {
   reader.optional("cause_header", config.cause_header);
   reader.optional("proxy_status", config.proxy_status);
   reader.optional("access_log", [&](YamlReader& log) { read_access_log(log, config.access_log); });
+  reader.optional("record", [&](YamlReader& record) { read_record(record, config.record); });
   reader.optional("drain_timeout", config.drain_timeout);
   reader.optional("sample_ok", config.sample_ok, at_least(1U));
   // Before the routes, which begin with them.

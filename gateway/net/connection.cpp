@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "gateway/net/address.hpp"
+
 namespace gatedrill::gateway {
 
 namespace asio = boost::asio;
@@ -29,11 +31,21 @@ void send_at_once(int descriptor) {
   static_cast<void>(::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
 }
 
+// As getsockname and getpeername tell it.
+std::string address_text(int descriptor, decltype(::getsockname)& ask) {
+  TcpEndpoint endpoint;
+  auto size = static_cast<socklen_t>(endpoint.capacity());
+  if (ask(descriptor, endpoint.data(), &size) != 0) return {};
+  endpoint.resize(size);
+  return to_text(endpoint);
+}
+
 }  // namespace
 
 Connection::Connection(Reactor& reactor, std::uint64_t id, int accepted)
     : reactor_(reactor), id_(id), descriptor_(accepted) {
   send_at_once(descriptor_);
+  tell_opened(nullptr);
   watch();
 }
 
@@ -64,15 +76,41 @@ void Connection::connect(const TcpEndpoint& to) {
     return;
   }
   connecting_ = !done;
+  tell_opened(&to);
+  if (done) tell_connected();
   watch();
+}
+
+void Connection::tell_opened(const TcpEndpoint* to) {
+  TrafficTap* tap = reactor_.tap();
+  if (tap == nullptr) return;
+  // Not of the kernel, which names no peer before the connection is made.
+  const std::string peer = to != nullptr ? to_text(*to) : address_text(descriptor_, ::getpeername);
+  tap->on_opened(tapped_, to == nullptr, address_text(descriptor_, ::getsockname), peer);
+}
+
+void Connection::tell_connected() {
+  if (tapped()) reactor_.tap()->on_connected(tapped_);
+}
+
+void Connection::tell_ended(ConnectionEnding ending, bool closed) {
+  if (tapped()) reactor_.tap()->on_ended(tapped_, ending, closed);
 }
 
 void Connection::finish_connect() {
   int number = 0;
   socklen_t size = sizeof number;
   if (::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &number, &size) != 0) number = errno;
-  if (number != 0) connect_error_ = system_error(number);
   connecting_ = false;
+  if (number == 0) {
+    tell_connected();
+    return;
+  }
+  connect_error_ = system_error(number);
+  tell_ended(
+      number == ECONNREFUSED ? ConnectionEnding::peer_reset : ConnectionEnding::not_connected,
+      true);
+  tapped_ = {};
 }
 
 void Connection::on_ready(std::uint32_t events) {
@@ -110,7 +148,11 @@ bool Connection::receive() {
   reading_ = false;
   if (count <= 0) {
     read_error_ = count == 0 ? error_code(asio::error::eof) : system_error(errno);
+    tell_ended(count == 0 ? ConnectionEnding::peer_fin : ConnectionEnding::peer_reset, false);
     return true;
+  }
+  if (tapped()) {
+    reactor_.tap()->on_received(tapped_, {buffer_.get() + end_, static_cast<std::size_t>(count)});
   }
   end_ += static_cast<std::size_t>(count);
   filled_ = static_cast<std::size_t>(count) == room;
@@ -157,6 +199,9 @@ std::size_t Connection::write(std::string_view bytes) {
   do {
     count = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   } while (count < 0 && errno == EINTR);
+  if (count > 0 && tapped()) {
+    reactor_.tap()->on_sent(tapped_, bytes.substr(0, static_cast<std::size_t>(count)));
+  }
   if (count == static_cast<ssize_t>(bytes.size())) return bytes.size();
   writable_ = false;
   if (count >= 0) return static_cast<std::size_t>(count);
@@ -177,11 +222,15 @@ void Connection::await_writable() {
 }
 
 void Connection::shutdown_write() {
-  if (descriptor_ >= 0) ::shutdown(descriptor_, SHUT_WR);
+  if (descriptor_ < 0) return;
+  ::shutdown(descriptor_, SHUT_WR);
+  tell_ended(ConnectionEnding::own_fin, false);
 }
 
 void Connection::close() {
   if (descriptor_ < 0) return;
+  tell_ended(connecting_ ? ConnectionEnding::not_connected : ConnectionEnding::own_fin, true);
+  tapped_ = {};
   reactor_.remove(key_);
   ::close(std::exchange(descriptor_, -1));
 }
@@ -190,6 +239,8 @@ void Connection::abort() {
   if (descriptor_ < 0) return;
   const linger reset{1, 0};
   static_cast<void>(::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &reset, sizeof reset));
+  tell_ended(ConnectionEnding::own_reset, true);
+  tapped_ = {};
   close();
 }
 

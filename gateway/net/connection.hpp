@@ -94,6 +94,12 @@ class Connection final : private Watched {
   void make_room();
   void give_back_buffer();
 
+  [[nodiscard]] bool tapped() const { return tapped_.id != 0; }
+
+  void tell_opened(const TcpEndpoint* to);  // null: it was accepted
+  void tell_connected();
+  void tell_ended(ConnectionEnding ending, bool closed);
+
   Reactor& reactor_;
   std::uint64_t id_;
   ConnectionOwner* owner_ = nullptr;
@@ -109,6 +115,8 @@ class Connection final : private Watched {
   bool writable_ = false;
   bool peer_ended_ = false;  // an end of file or an error comes after what can be read
   bool filled_ = false;      // the last read left no room: more is coming at once
+
+  TappedConnection tapped_;
 
   std::unique_ptr<char[]> buffer_;
   std::size_t capacity_ = 0;

@@ -22,6 +22,7 @@
 #include <boost/asio.hpp>
 #include <sys/epoll.h>
 
+#include "gateway/core/traffic_tap.hpp"
 #include "gateway/net/read_buffers.hpp"
 
 namespace gatedrill::gateway {
@@ -62,6 +63,12 @@ class Reactor {
 
   [[nodiscard]] ReadBuffers& buffers() { return buffers_; }
 
+  // Who is told of the bytes of its connections; null: nobody.
+  [[nodiscard]] TrafficTap* tap() { return tap_; }
+
+  // Outlives the connections that are opened from now on.
+  void tap_with(TrafficTap* tap) { tap_ = tap; }
+
   [[nodiscard]] boost::asio::io_context& context() { return context_; }
 
  private:
@@ -78,6 +85,7 @@ class Reactor {
 
   boost::asio::io_context& context_;
   ReadBuffers buffers_;
+  TrafficTap* tap_ = nullptr;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_slots_;
   std::vector<Key> deferred_;

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "gateway/config/gateway_config_reader.hpp"
+#include "gateway/config/units.hpp"
 #include "gateway/proxy/server.hpp"
 
 namespace gatedrill::gateway {
@@ -19,6 +20,7 @@ namespace asio = boost::asio;
 struct Options {
   std::string config;
   std::string out;
+  std::string record;
   std::string which_route;
   std::vector<std::string> assignments;
 };
@@ -59,19 +61,43 @@ void raise_descriptor_limit() {
   static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-Result<void> serve(const GatewayConfig& config,
-                   const std::string& out,
-                   const SamplingSinkFactory& sinks) {
+// What was recorded, and whether all of it was.
+Result<void> end_recording(const RecordConfig& config, TrafficRecorder& recorder) {
+  auto report = recorder.finish();
+  if (!report) return report.error();
+  std::cerr << "gatedrill gateway: " << report->exchanges << " exchanges in " << config.traffic
+            << "\n";
+  if (report->lost_bytes == 0) return {};
+  return evidence_error(config.traffic + ": " + std::to_string(report->lost_bytes) +
+                        " bytes came faster than they could be written and are missing; a larger "
+                        "record.buffer than " +
+                        size_text(config.buffer_bytes) + " bridges longer bursts");
+}
+
+struct Makers {
+  SamplingSinkFactory sinks;
+  TrafficRecorderFactory recorders;
+};
+
+Result<void> serve(const GatewayConfig& config, const std::string& out, const Makers& make) {
   std::unique_ptr<EventSink> sink = std::make_unique<NullSink>();
+  std::unique_ptr<TrafficRecorder> recorder;
   const SteadyClock clock;
+  Result<void> ended;
   asio::io_context context(1);
   {
     if (!out.empty()) {
-      auto opened = sinks(out, config.sample_ok);
+      auto opened = make.sinks(out, config.sample_ok);
       if (!opened) return opened.error();
       sink = std::move(*opened);
     }
+    if (!config.record.traffic.empty()) {
+      auto opened = make.recorders(config.record, static_cast<std::size_t>(config.threads), clock);
+      if (!opened) return opened.error();
+      recorder = std::move(*opened);
+    }
     GatewayServer server(config, clock, *sink, context);
+    if (recorder) server.record_traffic(*recorder);
     if (auto started = server.start(); !started) return started;
     asio::signal_set signals(context, SIGINT, SIGTERM);
     drain_on_signal(signals, server, context);
@@ -92,13 +118,15 @@ Result<void> serve(const GatewayConfig& config,
     context.run();
     print_ledger(server.counts());
     if (const std::string trouble = server.log_trouble(); !trouble.empty()) {
-      return outside_error(trouble);
+      ended = outside_error(trouble);
     }
   }
-  return {};
+  if (!recorder) return ended;
+  auto recorded = end_recording(config.record, *recorder);
+  return ended ? recorded : ended;
 }
 
-Result<void> run(const Options& options, const SamplingSinkFactory& sinks) {
+Result<void> run(const Options& options, const Makers& make) {
   auto config = load_gateway_config(options.config, options.assignments);
   if (!config) return config.error();
   if (!options.which_route.empty()) {
@@ -109,16 +137,22 @@ Result<void> run(const Options& options, const SamplingSinkFactory& sinks) {
   }
   static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
   raise_descriptor_limit();
-  return serve(*config, options.out, sinks);
+  if (!options.record.empty()) config->record.traffic = options.record;
+  return serve(*config, options.out, make);
 }
 
 }  // namespace
 
-void add_gateway_command(CLI::App& app, SamplingSinkFactory sinks, int& exit_status) {
+void add_gateway_command(CLI::App& app,
+                         SamplingSinkFactory sinks,
+                         TrafficRecorderFactory recorders,
+                         int& exit_status) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("gateway", "the gateway alone, as one would deploy it");
   command->add_option("-c,--config", options->config, "gateway.yaml")->required();
   command->add_option("-o,--out", options->out, "record what happens into this run.db");
+  command->add_option("--record", options->record,
+                      "record the traffic of both legs into this traffic.db");
   command->add_option("--set", options->assignments,
                       "change a setting, as in --set timeouts.response=2s");
   command->add_option_function<std::string>(
@@ -133,8 +167,9 @@ void add_gateway_command(CLI::App& app, SamplingSinkFactory sinks, int& exit_sta
       "Examples:\n"
       "  gatedrill gateway -c gateway.yaml -o run.db\n"
       "  gatedrill gateway -c gateway.yaml --which-route 'GET http://shop.example/order/1'");
-  command->callback([options, sinks = std::move(sinks), &exit_status] {
-    if (const auto done = run(*options, sinks); !done) {
+  Makers make{std::move(sinks), std::move(recorders)};
+  command->callback([options, make = std::move(make), &exit_status] {
+    if (const auto done = run(*options, make); !done) {
       std::cerr << "gatedrill gateway: " << done.error().message << "\n";
       exit_status = gatedrill::exit_status(done.error().code);
     }

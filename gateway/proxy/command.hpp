@@ -6,8 +6,11 @@
 #include <memory>
 #include <string>
 
+#include "gateway/config/gateway_config.hpp"
 #include "gateway/core/event.hpp"
 #include "gateway/core/result.hpp"
+#include "gateway/core/time.hpp"
+#include "gateway/core/traffic_tap.hpp"
 
 namespace CLI {
 class App;
@@ -19,8 +22,15 @@ namespace gatedrill::gateway {
 using SamplingSinkFactory = std::function<Result<std::unique_ptr<EventSink>>(
     const std::string& path, std::uint32_t keep_one_ok_in)>;
 
-// `sinks` opens run.db for -o. exit_status: 0 stopped by a signal, 2 a wrong configuration, 3 a
-// port in use and the like.
-void add_gateway_command(CLI::App& app, SamplingSinkFactory sinks, int& exit_status);
+// Records the traffic of a gateway with so many shards.
+using TrafficRecorderFactory = std::function<Result<std::unique_ptr<TrafficRecorder>>(
+    const RecordConfig& config, std::size_t shards, const Clock& clock)>;
+
+// `sinks` opens run.db for -o, `recorders` the recording for --record. exit_status: 0 stopped by a
+// signal, 2 a wrong configuration, 3 a port in use and the like, 4 a recording with holes.
+void add_gateway_command(CLI::App& app,
+                         SamplingSinkFactory sinks,
+                         TrafficRecorderFactory recorders,
+                         int& exit_status);
 
 }  // namespace gatedrill::gateway

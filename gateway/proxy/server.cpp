@@ -86,6 +86,11 @@ class GatewayServer::State final : public DeadlineOwner {
 
   void look_up_with(NameLookup look_up) { look_up_ = std::move(look_up); }
 
+  void record_traffic(TrafficRecorder& recorder) {
+    for (std::size_t index = 0; index < workers_.size(); ++index)
+      workers_[index]->shard().reactor().tap_with(&recorder.tap(index));
+  }
+
   [[nodiscard]] const std::vector<std::string>& unknown_names() const { return unknown_names_; }
 
   void drain(std::function<void()> done) {
@@ -229,6 +234,10 @@ Result<void> GatewayServer::start() {
 
 void GatewayServer::look_up_with(NameLookup look_up) {
   state_->look_up_with(std::move(look_up));
+}
+
+void GatewayServer::record_traffic(TrafficRecorder& recorder) {
+  state_->record_traffic(recorder);
 }
 
 const std::vector<std::string>& GatewayServer::unknown_names() const {

@@ -20,6 +20,7 @@
 #include "gateway/core/event.hpp"
 #include "gateway/core/result.hpp"
 #include "gateway/core/time.hpp"
+#include "gateway/core/traffic_tap.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -46,6 +47,9 @@ class GatewayServer {
   // Before start: the addresses of a name (none: it cannot be looked up), if not as the system
   // looks names up. May block; called on a thread of its own once the gateway runs.
   void look_up_with(std::function<std::vector<std::string>(const std::string& name)> look_up);
+
+  // Before start: has the bytes of all its connections recorded. Outlives it.
+  void record_traffic(TrafficRecorder& recorder);
 
   // After start: names of endpoints that could not be looked up. Requests for them end in
   // dns_failure until they can be.

@@ -145,6 +145,17 @@ std::vector<std::string> Ledger::open_sums() const {
   return open;
 }
 
+std::vector<LedgerLine> Ledger::pending() const {
+  const std::uint64_t streamed =
+      delivered.bytes + duplicate.bytes + after_close.bytes + out_of_window.bytes;
+  const std::uint64_t assigned =
+      http.bytes + tunnel.bytes + tls.bytes + http2.bytes + other_protocols.bytes + skipped.bytes;
+  const std::uint64_t opened = tls_opened.bytes + tls_protocol.bytes + tls_unread.bytes;
+  return {{"stream", 0, stream.bytes - streamed, "not delivered yet"},
+          {"delivered", 0, delivered.bytes + decrypted.bytes - assigned, "in no message yet"},
+          {"delivered: TLS", 0, tls.bytes - opened, "in no whole record yet"}};
+}
+
 std::vector<LedgerLine> Ledger::lines() const {
   std::vector<LedgerLine> lines;
   const auto line = [&](std::string what, const Tally& tally, std::string note = {}) {
@@ -171,8 +182,22 @@ std::vector<LedgerLine> Ledger::lines() const {
     line("fragments sent again, different", {0, fragment_conflict_bytes}, "the first was taken");
   }
   count("kernel drops", kernel_drops, "packets that the capture was too slow for");
-  count("interface drops", interface_drops);
+  count("interface drops", interface_drops, "packets that never reached the kernel's capture");
+  count("queue drops", queue_drops, "packets that the recording was too slow for");
   line("file end cut", file_end, "bytes that are no whole packet");
+  const std::vector<LedgerLine> of_streams = stream_lines();
+  lines.insert(lines.end(), of_streams.begin(), of_streams.end());
+  return lines;
+}
+
+std::vector<LedgerLine> Ledger::stream_lines() const {
+  std::vector<LedgerLine> lines;
+  const auto line = [&](std::string what, const Tally& tally, std::string note = {}) {
+    lines.push_back({std::move(what), tally.count, tally.bytes, std::move(note)});
+  };
+  const auto count = [&](std::string what, std::uint64_t number, std::string note = {}) {
+    lines.push_back({std::move(what), number, 0, std::move(note)});
+  };
   count("connections", connections);
   count("connections forgotten", connections_forgotten, "silent for too long");
   if (connections_evicted > 0) {
@@ -213,6 +238,7 @@ std::vector<LedgerLine> Ledger::lines() const {
   line("tunnels", tunnels, "CONNECT, 101");
   line("pushed answers", pushes, "of HTTP/2 servers; not recorded");
   line("messages with defects", defective);
+  line("own replays left out", own_replays, "exchanges of the above; bytes of bodies");
   for (int i = 0; i < kLossReasonCount; ++i) {
     const Tally& tally = losses[static_cast<std::size_t>(i)];
     if (tally.count == 0) continue;

@@ -92,7 +92,8 @@ struct Ledger {
   std::uint64_t stamped_earlier = 0;  // frames with an earlier time than the frame before them
   std::uint64_t kernel_drops = 0;
   std::uint64_t interface_drops = 0;
-  Tally file_end;  // bytes at the end of the file that are no whole packet
+  std::uint64_t queue_drops = 0;  // taken from the kernel, and then there was no room
+  Tally file_end;                 // bytes at the end of the file that are no whole packet
 
   // TCP payload.
   Tally stream;
@@ -131,6 +132,7 @@ struct Ledger {
   Tally tunnels;        // exchanges that ended in one; bytes of those inside HTTP/2
   Tally pushes;         // answers that an HTTP/2 server promised unasked; bytes of their bodies
   Tally defective;      // messages with a defect in their head or framing
+  Tally own_replays;    // of these, exchanges of replays of ours, which were left out
   std::array<Tally, kLossReasonCount> losses{};
 
   void lose(LossReason reason, std::uint64_t bytes) {
@@ -139,8 +141,12 @@ struct Ledger {
 
   // The sums that do not close, in words; empty when all is accounted for.
   [[nodiscard]] std::vector<std::string> open_sums() const;
-  // The lines of the `ledger` view.
+  // What has come in and is in no message yet: what the sums lack while the capture goes on.
+  [[nodiscard]] std::vector<LedgerLine> pending() const;
+  // The lines of the `ledger` view: of frames, and of the streams in them.
   [[nodiscard]] std::vector<LedgerLine> lines() const;
+  // The second half alone, for streams that came in no frames.
+  [[nodiscard]] std::vector<LedgerLine> stream_lines() const;
 };
 
 }  // namespace gatedrill::replay::capture

@@ -2,19 +2,24 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <pcap/pcap.h>
+#include <poll.h>
 
 #include "replay/capture/packet.hpp"
+#include "replay/capture/port_filter.hpp"
 
 namespace gatedrill::replay::capture {
 namespace {
 
+// Frames of loopback and of cards that join segments are up to 64 KiB.
 constexpr int kSnapshotBytes = 262'144;
-constexpr int kBufferBytes = 64 * 1024 * 1024;
+// The kernel gives packets in blocks: once one is full, or after this long.
 constexpr int kWaitMs = 100;
 
 UnixTime time_of(const timeval& stamp, bool nanoseconds) {
@@ -35,6 +40,16 @@ Result<void> set_filter(pcap_t* pcap, const std::string& filter) {
   return {};
 }
 
+Result<void> set_filter(pcap_t* pcap, const LiveOptions& options) {
+  if (!options.filter.empty() || options.ports.empty()) return set_filter(pcap, options.filter);
+  Result<void> set;
+  for (const std::string& filter : port_filters(options.ports)) {
+    set = set_filter(pcap, filter);
+    if (set) return set;
+  }
+  return set;
+}
+
 Result<void> check_link_type(pcap_t* pcap, const std::string& name) {
   const int type = pcap_datalink(pcap);
   if (is_known_link_type(type)) return {};
@@ -50,7 +65,7 @@ Error activation_error(pcap_t* pcap, const std::string& name, int code) {
     case PCAP_ERROR_PERM_DENIED:
     case PCAP_ERROR_PROMISC_PERM_DENIED:
       return outside_error(name +
-                           ": no permission to capture; run as root, or once: sudo setcap "
+                           ": no permission to capture; run it with sudo, or once: sudo setcap "
                            "cap_net_raw,cap_net_admin=eip \"$(command -v gatedrill)\"");
     case PCAP_ERROR_IFACE_NOT_UP:
       return outside_error(name + ": is down; `ip link set " + name + " up` brings it up");
@@ -68,20 +83,22 @@ void LiveSource::Close::operator()(pcap* handle) const {
 }
 
 Result<std::unique_ptr<PacketSource>> LiveSource::open(const std::string& name,
-                                                       const std::string& filter) {
+                                                       const LiveOptions& options) {
   std::array<char, PCAP_ERRBUF_SIZE> error{};
   Handle handle(pcap_create(name.c_str(), error.data()));
   if (!handle) return outside_error(name + ": " + error.data());
   pcap_set_snaplen(handle.get(), kSnapshotBytes);
   pcap_set_promisc(handle.get(), 1);
   pcap_set_timeout(handle.get(), kWaitMs);
-  pcap_set_buffer_size(handle.get(), kBufferBytes);
+  pcap_set_immediate_mode(handle.get(), 0);
+  constexpr std::size_t kBufferMax = std::numeric_limits<int>::max();
+  pcap_set_buffer_size(handle.get(), static_cast<int>(std::min(options.buffer_bytes, kBufferMax)));
   pcap_set_tstamp_precision(handle.get(), PCAP_TSTAMP_PRECISION_NANO);
   const int code = pcap_activate(handle.get());
   if (code < 0) return activation_error(handle.get(), name, code);
   if (auto known = check_link_type(handle.get(), name); !known) return known.error();
-  if (auto set = set_filter(handle.get(), filter); !set) return set.error();
-  if (pcap_setnonblock(handle.get(), 0, error.data()) != 0) {
+  if (auto set = set_filter(handle.get(), options); !set) return set.error();
+  if (pcap_setnonblock(handle.get(), 1, error.data()) != 0) {
     return outside_error(name + ": " + error.data());
   }
   return std::unique_ptr<PacketSource>(new LiveSource(std::move(handle), name));
@@ -90,7 +107,13 @@ Result<std::unique_ptr<PacketSource>> LiveSource::open(const std::string& name,
 Result<PacketSource::Next> LiveSource::next(Packet& packet) {
   pcap_pkthdr* header = nullptr;
   const u_char* bytes = nullptr;
-  const int code = pcap_next_ex(handle_.get(), &header, &bytes);
+  int code = pcap_next_ex(handle_.get(), &header, &bytes);
+  if (code == 0) {
+    // libpcap's own wait would last until a packet comes.
+    pollfd ready{pcap_get_selectable_fd(handle_.get()), POLLIN, 0};
+    poll(&ready, 1, kWaitMs);
+    code = pcap_next_ex(handle_.get(), &header, &bytes);
+  }
   if (code == 0) return Next::quiet;
   if (code == PCAP_ERROR_BREAK) return Next::end;
   if (code != 1) {
@@ -111,8 +134,8 @@ PacketSource::Drops LiveSource::drops() const {
 }
 
 Result<std::unique_ptr<PacketSource>> open_interface(const std::string& name,
-                                                     const std::string& filter) {
-  return LiveSource::open(name, filter);
+                                                     const LiveOptions& options) {
+  return LiveSource::open(name, options);
 }
 
 }  // namespace gatedrill::replay::capture

@@ -14,7 +14,7 @@ class LiveSource final : public PacketSource {
  public:
   // As open_interface.
   static Result<std::unique_ptr<PacketSource>> open(const std::string& name,
-                                                    const std::string& filter);
+                                                    const LiveOptions& options);
 
   Result<Next> next(Packet& packet) override;
   [[nodiscard]] Drops drops() const override;

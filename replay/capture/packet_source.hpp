@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gateway/core/result.hpp"
 #include "gateway/core/time.hpp"
@@ -45,6 +46,7 @@ class PacketSource {
   struct Drops {
     std::uint64_t kernel = 0;
     std::uint64_t interface = 0;
+    std::uint64_t queue = 0;  // taken from the kernel, and then there was no room for them
   };
 
   PacketSource() = default;
@@ -54,6 +56,9 @@ class PacketSource {
 
   // A file that breaks off or is damaged ends there.
   virtual Result<Next> next(Packet& packet) = 0;
+
+  // Live: what is stamped later than this is not wanted any more, and the end comes soon.
+  virtual void stop(UnixTime /*now*/) {}
 
   // What was sent and is not among the packets, as far as whoever captured them knew.
   [[nodiscard]] virtual Drops drops() const { return {}; }
@@ -74,8 +79,15 @@ class PacketSource {
 // The same for a file in memory, not packed, that outlives the source.
 [[nodiscard]] Result<std::unique_ptr<PacketSource>> open_bytes(std::string_view bytes,
                                                                const std::string& filter);
+
+struct LiveOptions {
+  std::string filter{};                // pcap-filter(7)
+  std::vector<std::uint16_t> ports{};  // without a filter: what may hold TCP with one of these
+  std::size_t buffer_bytes = std::size_t{64} * 1024 * 1024;  // the kernel's, for packets
+};
+
 // Fails (outside) without the permission to capture, (usage) for an unknown interface.
 [[nodiscard]] Result<std::unique_ptr<PacketSource>> open_interface(const std::string& name,
-                                                                   const std::string& filter);
+                                                                   const LiveOptions& options);
 
 }  // namespace gatedrill::replay::capture

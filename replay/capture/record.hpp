@@ -12,7 +12,7 @@
 #include "gateway/core/time.hpp"
 #include "replay/capture/capture.hpp"
 #include "replay/capture/packet_source.hpp"
-#include "replay/recording_writer.hpp"
+#include "replay/capture/recording_files.hpp"
 
 namespace gatedrill::replay::capture {
 
@@ -21,6 +21,9 @@ struct RecordOptions {
   std::optional<Duration> duration{};        // of the packets in a file, of real time live
   std::optional<std::uint64_t> exchanges{};  // ends soon after so many
   bool live = false;
+  // Requests that a replay of ours sends (they carry x-gatedrill-exchange) are counted, not
+  // recorded: a replay on the capturing host must not become part of what is replayed next.
+  bool leave_out_replays = false;
   // Of TLS (tls_key_log.hpp); none if empty. Live, it is followed, and may begin to exist later.
   std::string key_log{};
 };
@@ -28,21 +31,27 @@ struct RecordOptions {
 struct RecordProgress {
   std::uint64_t packets = 0;
   std::uint64_t exchanges = 0;
-  std::uint64_t kernel_drops = 0;
+  PacketSource::Drops drops{};
+  std::uint64_t file_bytes = 0;
+  std::size_t files = 0;  // that are complete
+  std::string damage{};   // what has broken off so far
 };
 
 struct RecordReport {
-  Ledger ledger;
+  Ledger ledger;  // of all files
   std::uint64_t exchanges = 0;
-  std::string key_log_problem;  // why secrets may be missing that the log should have
+  std::string key_log_problem;     // why secrets may be missing that the log should have
+  std::string shortage;            // why it ended early: the disk is nearly full
+  std::vector<std::string> files;  // that were written and are still there
   std::string damage;  // why the file could not be read to its end, if not because it breaks off
 };
 
-// `stop` ends it early; `progress` is called about once a second. The writer is finished, unless
-// there was no packet at all or an error comes back.
+// `stop` ends it early; live, what was captured before that is still recorded. `progress` is called
+// about once a second. The files are complete, unless there was no packet at all or an error comes
+// back, which those before the last survive.
 [[nodiscard]] Result<RecordReport> record(
     PacketSource& source,
-    RecordingWriter writer,
+    RecordingFiles files,
     const RecordOptions& options,
     const Clock& clock,
     const std::atomic<bool>& stop,

@@ -8,7 +8,6 @@
 
 #include "replay/capture/record.hpp"
 #include "replay/recording.hpp"
-#include "replay/recording_writer.hpp"
 
 namespace gatedrill::scenarios {
 namespace {
@@ -65,13 +64,13 @@ Result<std::vector<replay::RecordedExchange>> read_capture(const std::string& pa
   const std::string recorded = folder->path() + "/traffic.db";
   auto source = replay::capture::open_file(path, {});
   if (!source) return source.error();
-  auto writer = replay::RecordingWriter::create(recorded, {});
-  if (!writer) return writer.error();
+  auto files = replay::capture::RecordingFiles::create(recorded, {}, {}, {});
+  if (!files) return files.error();
   replay::capture::RecordOptions options;
   const SteadyClock clock;
   const std::atomic<bool> stop{false};
   const auto report =
-      replay::capture::record(**source, std::move(*writer), options, clock, stop, {});
+      replay::capture::record(**source, std::move(*files), options, clock, stop, {});
   if (!report) return report.error();
   if (report->exchanges == 0) {
     return evidence_error(path + ": there is no HTTP/1 request in this capture that could be " +

@@ -2,13 +2,10 @@
 // codes.
 #include "replay/capture_command.hpp"
 
-#include <algorithm>
-#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -21,8 +18,6 @@
 #include "replay/recording_writer.hpp"
 #include "replay/traffic_command.hpp"
 #include "tests/support/pcap_builder.hpp"
-#include "tests/support/raw_socket.hpp"
-#include "tests/support/scripted_peer.hpp"
 #include "tests/support/tls_talk.hpp"
 
 namespace gatedrill::replay {
@@ -348,40 +343,29 @@ TEST_F(CaptureCommandTest, PortFilterAndLimitsNarrowWhatIsTaken) {
   EXPECT_THAT(out, HasSubstr("1 exchanges in"));
 }
 
-// Talks to a server over loopback until the capture has seen what it waits for.
-TEST_F(CaptureCommandTest, ALiveCaptureRecordsWhatPassesAndEndsAtItsLimit) {
-  gatedrill::testing::ScriptedPeer server(gatedrill::testing::always_answer("hello"));
-  std::atomic<bool> done = false;
-  std::thread client([&] {
-    while (!done) {
-      auto socket = gatedrill::testing::RawSocket::connect(server.port());
-      socket.send("GET /live HTTP/1.1\r\nHost: shop\r\n\r\n");
-      const auto answer = socket.read_until("hello");
-    }
-  });
-  const int status = run({"capture", "-i", "lo", "--port", std::to_string(server.port()), "--limit",
-                          "5", "--duration", "20", "-o", path("t.db")});
-  done = true;
-  client.join();
-  if (status == 3) GTEST_SKIP() << err;
-  ASSERT_EQ(status, 0) << err;
-  const auto exchanges = Recording::open(path("t.db"))->read_all().value();
-  ASSERT_GE(exchanges.size(), 5U);
-  // The capture may have begun inside an exchange.
-  const auto whole = std::find_if(exchanges.begin(), exchanges.end(), [](const auto& exchange) {
-    return exchange.request && exchange.response && exchange.response->complete;
-  });
-  ASSERT_NE(whole, exchanges.end());
-  EXPECT_EQ(whole->request->target, "/live");
-  EXPECT_EQ(whole->response->body, "hello");
-  EXPECT_EQ(whole->server, "127.0.0.1:" + std::to_string(server.port()));
-}
-
 TEST_F(CaptureCommandTest, AnUnknownInterfaceOrNoPermissionIsSaid) {
   const int status = run({"capture", "-i", "no-such-interface", "-o", path("t.db")});
   EXPECT_TRUE(status == 2 || status == 3) << status;
   EXPECT_THAT(err, ::testing::AnyOf(HasSubstr("there is no such interface"), HasSubstr("setcap")));
   EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(CaptureCommandTest, OptionsOfALiveCaptureAreCheckedBeforeItBegins) {
+  const auto live = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"capture", "-i", "no-such-interface", "-o", path("t.db")};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all);
+  };
+  EXPECT_EQ(live({"--duration", "5x"}), 2);
+  EXPECT_EQ(live({"--buffer", "12"}), 2);
+  EXPECT_EQ(live({"--buffer", "1KiB"}), 2);
+  EXPECT_EQ(live({"--rotate", "0s"}), 2);
+  EXPECT_EQ(live({"--allow-loss", "200%"}), 2);
+  EXPECT_EQ(live({"--keep", "3"}), 2);
+  EXPECT_THAT(err, HasSubstr("--keep goes with --rotate"));
+  write("shop.pcap", tests::pcap_file(shop()));
+  EXPECT_EQ(run({"capture", "-r", path("shop.pcap"), "--rotate", "1h", "-o", path("t.db")}), 2);
+  EXPECT_THAT(err, HasSubstr("go with -i"));
 }
 
 }  // namespace

@@ -64,6 +64,7 @@ listen: ['[::1]:0', 'localhost:80']
 threads: 2
 cause_header: true
 sample_ok: 50
+record: {traffic: t.db, keep_secrets: true, buffer: 2MiB}
 response: {max_header: 1KiB, max_header_line: 2KiB, max_header_fields: 3}
 drain_timeout: 20s
 replay_buffer: 16KiB
@@ -113,6 +114,9 @@ routes:
   EXPECT_EQ(config.threads, 2);
   EXPECT_TRUE(config.cause_header);
   EXPECT_EQ(config.sample_ok, 50U);
+  EXPECT_EQ(config.record.traffic, "t.db");
+  EXPECT_TRUE(config.record.keep_secrets);
+  EXPECT_EQ(config.record.buffer_bytes, 2097152U);
   EXPECT_EQ(config.response_head.head_bytes, 1024U);
   EXPECT_EQ(config.response_head.line_bytes, 2048U);
   EXPECT_EQ(config.response_head.fields, 3U);
@@ -220,6 +224,10 @@ TEST(GatewayConfig, RefusesWhatCannotBeMeant) {
       {"routes=[{upstream: shop, name: a}, {upstream: shop, name: a, match: {path_prefix: /x}}]",
        "routes[1]: has the same name as routes[0]: a"},
       {"sample_ok=0", "sample_ok: must be at least 1, got 0"},
+      {"record={keep_secrets: true}", "record.traffic: is required"},
+      {"record=''", "record: must not be empty"},
+      {"record={traffic: t.db, buffer: 5KiB}",
+       "record.buffer: must be at least 1048576, got 5120"},
       {"threads=0", "threads: must be from 1 to 64, got 0"},
       {"listen=[]", "listen: needs at least one address"},
       {"listen=[80]",

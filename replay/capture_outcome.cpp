@@ -1,0 +1,132 @@
+#include "replay/capture_outcome.hpp"
+
+#include <iostream>
+
+#include <unistd.h>
+
+#include "replay/traffic_summary.hpp"
+
+namespace gatedrill::replay {
+namespace {
+
+constexpr int kOutside = 3;
+constexpr int kNotEvidence = 4;
+
+void say(const std::string& text) {
+  std::cerr << "gatedrill capture: " << text << "\n";
+}
+
+std::string percent_text(double share) {
+  std::string text = std::to_string(share * 100);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text + " %";
+}
+
+// Packets that came by and are not among those that were read.
+int judge_drops(const CaptureJudgement& judgement, const capture::Ledger& ledger) {
+  const std::uint64_t dropped = ledger.kernel_drops + ledger.interface_drops + ledger.queue_drops;
+  if (dropped == 0) return 0;
+  const double share =
+      static_cast<double>(dropped) / static_cast<double>(ledger.frames.count + dropped);
+  say(std::to_string(dropped) + " packets were lost, " + percent_text(share) + ": " +
+      std::to_string(ledger.kernel_drops) + " dropped by the kernel, " +
+      std::to_string(ledger.interface_drops) + " by the interface, " +
+      std::to_string(ledger.queue_drops) + " in front of the recording");
+  if (share <= judgement.loss_share_max) return 0;
+  say("that is more than " + percent_text(judgement.loss_share_max) +
+      (judgement.live ? "; narrow the capture with --port or --filter, or give it a larger --buffer"
+                      : "; whoever captured it lost them"));
+  return kNotEvidence;
+}
+
+// Bytes that were sent and are in no packet.
+int judge_gaps(const CaptureJudgement& judgement, const capture::Ledger& ledger) {
+  const std::uint64_t missing = ledger.gaps.bytes;
+  if (missing == 0) return 0;
+  const double share =
+      static_cast<double>(missing) / static_cast<double>(ledger.stream.bytes + missing);
+  if (share <= judgement.loss_share_max) return 0;
+  say(std::to_string(missing) + " bytes are missing from " + judgement.source + ", " +
+      percent_text(share) + ", more than " + percent_text(judgement.loss_share_max) +
+      "; --allow-loss takes a larger share");
+  return kNotEvidence;
+}
+
+void print_result(const capture::RecordReport& report) {
+  std::cout << render(report.ledger.lines()) << report.exchanges << " exchanges in ";
+  if (report.files.size() == 1) {
+    std::cout << report.files.front() << "\n";
+  } else {
+    std::cout << report.files.size() << " files, " << report.files.front() << " to "
+              << report.files.back() << "\n";
+  }
+}
+
+}  // namespace
+
+void CaptureProgress::show(const capture::RecordProgress& figures) {
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  constexpr int kQuietLines = 5;
+  if (figures.damage != damage_) {
+    damage_ = figures.damage;
+    std::cerr << (open_ ? "\n" : "");
+    say(damage_ + "; what is left goes on");
+  }
+  const std::uint64_t rate = figures.exchanges - exchanges_;
+  exchanges_ = figures.exchanges;
+  if (!terminal && ++calls_ % kQuietLines != 0) return;
+  std::cerr << (terminal ? "\r" : "") << figures.packets << " packets, " << figures.exchanges
+            << " exchanges, " << rate << "/s, " << figures.drops.kernel
+            << " dropped by the kernel, " << figures.drops.queue << " by us, "
+            << figures.file_bytes / 1'000'000 << " MB";
+  if (figures.files > 0) std::cerr << " in file " << figures.files + 1;
+  std::cerr << (terminal ? "   " : "\n") << std::flush;
+  open_ = terminal;
+}
+
+CaptureProgress::~CaptureProgress() {
+  if (open_) std::cerr << "\n";
+}
+
+int judge_capture(const CaptureJudgement& judgement, const capture::RecordReport& report) {
+  const capture::Ledger& ledger = report.ledger;
+  const std::string& source = judgement.source;
+  int status = 0;
+  if (judgement.live) {
+    if (!report.damage.empty()) {
+      say(report.damage);
+      status = kOutside;
+    }
+  } else if (!report.damage.empty()) {
+    say(source + ": read up to where it is damaged, " + report.damage);
+  } else if (ledger.file_end.bytes > 0) {
+    say(source + ": breaks off; its last " + std::to_string(ledger.file_end.bytes) +
+        " bytes are no whole packet");
+  }
+  if (!report.shortage.empty()) {
+    say("ended early: " + report.shortage);
+    status = kOutside;
+  }
+  if (!report.key_log_problem.empty()) say(report.key_log_problem);
+  if (ledger.frames.count == 0) {
+    say(source + (judgement.live ? ": no packet was captured" : ": holds no packet") +
+        (judgement.filtered ? " that the filter lets through" : "") + "; no recording was written");
+    return status != 0 ? status : kNotEvidence;
+  }
+  print_result(report);
+  const auto not_evidence = [&] { status = status != 0 ? status : kNotEvidence; };
+  for (const std::string& sum : ledger.open_sums()) {
+    say("the account does not close: " + sum);
+    not_evidence();
+  }
+  if (report.exchanges == 0) {
+    say("no HTTP message in " + source + "; the ledger above says what was there instead");
+    not_evidence();
+  }
+  if (judge_drops(judgement, ledger) != 0) not_evidence();
+  if (judge_gaps(judgement, ledger) != 0) not_evidence();
+  return status;
+}
+
+}  // namespace gatedrill::replay
