@@ -140,11 +140,14 @@ class SlowClients : public ::testing::Test {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     origin_.emplace(answer);
+    // The origin answers from this very process, slowly where the machine is busy: that is not what
+    // these tests ask.
     gateway_.emplace(
         "client: {header_timeout: 2s, body_timeout: 2s, min_rate_grace: 3s}\n"
+        "timeouts: {connect: 30s, response: 30s, total: 60s}\n"
         "upstreams: {shop: {endpoints: [127.0.0.1:" +
             std::to_string(origin_->port()) +
-            "], health: off}}\n"
+            "], health: off, breaker: {slow_rate: 0%}}}\n"
             "routes: [{upstream: shop}]\n",
         folder_, testing::GatewayProgramOptions{.record = folder_ + "/run.db"});
   }
