@@ -92,6 +92,8 @@ Result<std::unique_ptr<capture::PacketSource>> open_live(const CaptureArguments&
 }
 
 int run_capture(CaptureArguments& arguments) {
+  std::signal(SIGINT, request_stop);
+  std::signal(SIGTERM, request_stop);
   // Before privileges go: the key of the pseudonyms may be a file that only this user reads.
   const auto writing = recording_options(arguments.redaction);
   if (!writing) return fail("capture", writing.error());
@@ -102,8 +104,6 @@ int run_capture(CaptureArguments& arguments) {
   auto files = capture::RecordingFiles::create(arguments.output, *writing, arguments.rotation,
                                                clock.unix_time(clock.now()));
   if (!files) return fail("capture", files.error());
-  std::signal(SIGINT, request_stop);
-  std::signal(SIGTERM, request_stop);
   if (writing->keep_secrets) {
     say("passwords, cookies, tokens, card and phone numbers are kept as they are; guard " +
         arguments.output);
