@@ -174,10 +174,13 @@ Json entry_of(const RecordedExchange& exchange) {
                 {"timings", timings_of(exchange)},
                 {"serverIPAddress", address_of(exchange.server)},
                 {"connection", std::to_string(exchange.connection)}};
-  Json own = {{"at_ns", exchange.at.ns},           {"id", exchange.id},
-              {"connection", exchange.connection}, {"client", text(exchange.client)},
-              {"server", text(exchange.server)},   {"host", text(exchange.host)},
-              {"protocol", exchange.protocol}};
+  Json own = {{"at_ns", exchange.at.ns},
+              {"id", exchange.id},
+              {"connection", exchange.connection},
+              {"client", text(exchange.client)},
+              {"server", text(exchange.server)},
+              {"host", text(exchange.host)},
+              {"protocol", text(exchange.protocol)}};
   if (exchange.latency) own["latency_ns"] = exchange.latency->count();
   if (exchange.request_end) own["request_end_ns"] = exchange.request_end->ns;
   if (exchange.response_begin) own["response_begin_ns"] = exchange.response_begin->ns;

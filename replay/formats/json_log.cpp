@@ -178,7 +178,7 @@ LogVerdict parse_json_log_line(std::string_view line) {
   Json json;
   try {
     json = Json::parse(latin1 ? latin1_to_utf8(line) : std::string(line), shallow);
-  } catch (const Json::parse_error&) {
+  } catch (const Json::exception&) {  // a number that is too large is no parse_error
     return {{}, "a line that is no JSON"};
   }
   if (!json.is_object()) return {{}, "a line that is no JSON object"};

@@ -290,6 +290,8 @@ Result<void> read_lines(Input& input, ImportSink& sink, std::int64_t& unnamed) {
       } catch (const Json::parse_error& error) {
         wrong = "no JSON behind column " + std::to_string(error.byte > 0 ? error.byte - 1 : 0) +
                 "; each line is one object with a \"type\"";
+      } catch (const Json::exception&) {
+        wrong = "a number in it is too large";
       }
     }
     if (!wrong.empty()) return usage_error(place_of(input, **line) + ": " + wrong);

@@ -155,8 +155,8 @@ TEST_F(AccessLogTest, WrongLinesAreListedWithTheirNumberAndReason) {
        "nonsense\n\n" + "1.2.3.4 [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 1\n" +
        "1.2.3.4 - - [17/May/2015:10:05:03 +0000] GET\n" +
        "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" abc\n" +
-       "1.2.3.4 - - [32/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 1\n" + "{\"a\":1}\n{\"a\n" +
-       line("04", "/2"));
+       "1.2.3.4 - - [32/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 1\n" +
+       "{\"a\":1}\n{\"a\n{\"msec\":1e9999}\n" + line("04", "/2"));
   EXPECT_EQ(imported.exchanges.size(), 2U);
   EXPECT_EQ(imported.lost(),
             "a.log:2: a line of an error log\n"
@@ -167,7 +167,8 @@ TEST_F(AccessLogTest, WrongLinesAreListedWithTheirNumberAndReason) {
             "a.log:8: a line without a [time] of the combined format\n"
             "a.log:9: a JSON line that has neither nginx's msec nor gatedrill's time, target and "
             "cause\n"
-            "a.log:10: a line that is no JSON\n");
+            "a.log:10: a line that is no JSON\n"
+            "a.log:11: a line that is no JSON\n");
 }
 
 TEST_F(AccessLogTest, TheLinesOfASecondAreSpreadOverItInTheirOrder) {

@@ -283,6 +283,8 @@ TEST_F(HarTest, WrongFilesAreRefusedWithThePlaceAndWhatWasExpected) {
   EXPECT_THAT(refusal("{\"a\": 1}"), HasSubstr("has no log.entries"));
   EXPECT_THAT(refusal("{\"log\": {\"entries\": {}}}"), HasSubstr("has to be an array"));
   EXPECT_THAT(refusal(""), HasSubstr("the file ends here"));
+  EXPECT_THAT(refusal("{\"log\": {\"entries\": [{\"time\": 1e9999}"),
+              HasSubstr("no JSON any more"));
   EXPECT_THAT(refusal("{\"log\": {\"entries\": [" + std::string(200, '[')),
               HasSubstr("nested more than 100 deep"));
 }

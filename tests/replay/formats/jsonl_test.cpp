@@ -123,6 +123,8 @@ TEST_F(JsonlTest, AWrongLineRefusesTheFileWithItsNumber) {
       R"({"type":"exchange","at_ns":9,"request":{"method":"GET","target":"/"}})";
   EXPECT_EQ(refusal(good + "\n{\"type\":"),
             "x.jsonl:2: no JSON behind column 8; each line is one object with a \"type\"");
+  EXPECT_EQ(refusal(R"({"type":"ledger","count":1e9999})"),
+            "x.jsonl:1: a number in it is too large");
   EXPECT_EQ(refusal("7"), "x.jsonl:1: expected an object with a \"type\"");
   EXPECT_EQ(refusal("{}"),
             "x.jsonl:1: \"type\" has to be recording, connection, exchange, loss or ledger");
