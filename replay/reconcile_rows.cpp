@@ -151,7 +151,9 @@ Result<ReconcileRows> read_reconcile_rows(const std::string& path,
     const std::string target = without_pseudonyms(select->bytes(5));
     row.target = texts.number(target);
     row.request_hash = stable_hash(target, stable_hash(select->bytes(4)));
-    const std::vector<RecordedField> fields = decode_fields(select->bytes(6));
+    std::vector<RecordedField> fields;
+    std::vector<RecordedField> trailers;
+    decode_fields(select->bytes(6), fields, trailers);
     if (const std::string_view id = id_of(fields, options.id_field); !id.empty()) {
       row.id_hash = stable_hash(id) | 1U;
     }

@@ -88,6 +88,8 @@ class ExchangeRecorder {
 
   void set_client(Side client) { client_ = client; }
 
+  [[nodiscard]] std::uint32_t requests_seen() const { return requests_seen_; }
+
   [[nodiscard]] MessageKind kind_from(Side from) const {
     return from == client_ ? MessageKind::request : MessageKind::response;
   }

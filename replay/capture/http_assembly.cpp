@@ -265,7 +265,7 @@ void HttpAssembly::on_gap(Side from, std::uint64_t bytes, LossReason reason, Uni
 // has had the answers to what was lost before it sends the next request.
 void HttpAssembly::on_requests_lost(bool inside_one, UnixTime at) {
   requests_missing_ = true;
-  answers_due_ = inside_one || requests_seen_ == 0 ? 1 : 2;
+  answers_due_ = inside_one || recorder_.requests_seen() == 0 ? 1 : 2;
   if (pipelined_) doubt_pairing(at);
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     Slot& waiting = *slot++;
@@ -284,7 +284,7 @@ void HttpAssembly::on_answers_lost(UnixTime at) {
     Slot& slot = *std::find_if(slots_.begin(), slots_.end(), waits);
     slot.answer_maybe_lost = true;
     // The next answer may be to a request that was lost as well.
-    if (requests_missing_ && unanswered(slot)) emit(slot);
+    if (requests_missing_ && slot.unanswered()) emit(slot);
   }
 }
 
