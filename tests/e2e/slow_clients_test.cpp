@@ -4,6 +4,7 @@
 // printed.
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -66,10 +67,12 @@ class OtherClient {
   // Up to the end of the origin's answer or of one of the gateway's own.
   static std::string read_answer(RawSocket& socket) {
     std::string bytes;
+    int patience = 6;  // times five seconds, for a busy machine
     while (!bytes.ends_with("small") && !bytes.ends_with("}\n")) {
       const RawSocket::Read read = socket.read();
       bytes += read.bytes;
-      if (read.fin || read.error != 0) break;
+      const bool late = read.error == EAGAIN && --patience > 0;
+      if (read.fin || (read.error != 0 && !late)) break;
     }
     return bytes;
   }
