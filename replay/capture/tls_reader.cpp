@@ -250,6 +250,7 @@ void TlsReader::on_opened(Side from,
       // What this side says may depend on what is missing of the other.
       records(other(from)).tell_sought();
       ledger.decrypted.add(opened.content.size());
+      handed_on_ = true;
       inner_->on_data(from, opened.content, at);
       return;
     case TlsContent::handshake:
@@ -377,14 +378,15 @@ void TlsReader::on_closed(const ConnectionEnd& end, UnixTime at) {
     for (const Side side : kSides)
       records(side).close(reason_of(end.how), at);
   }
-  if (phase_ == Phase::closed) {
-    context_.sink.on_connection(recorded_connection(start_, end, client_));
-  } else {
-    if (start_.tcp != nullptr) facts_ = *start_.tcp;
-    inner_->on_closed(end, at);
-  }
-  tell_unread();
   settle();
+  tell_unread();
+  if (phase_ == Phase::closed && !handed_on_) {
+    context_.sink.on_connection(recorded_connection(start_, end, client_));
+    return;
+  }
+  // Also one that was given up on the way has messages.
+  if (start_.tcp != nullptr) facts_ = *start_.tcp;
+  inner_->on_closed(end, at);
 }
 
 void TlsReader::on_unread(Side from, std::uint64_t bytes, LossReason reason, UnixTime at) {
@@ -423,7 +425,8 @@ void TlsReader::settle() {
     charged_ = bytes;
   };
   recount();
-  const bool room = context_.held.now <= context_.held.max && charged_ <= kKeptBytesMax;
+  const bool room =
+      charged_ == 0 || (context_.held.now <= context_.held.max && charged_ <= kKeptBytesMax);
   if (!room && (phase_ == Phase::open || phase_ == Phase::waiting)) {
     close_unread(phase_ == Phase::waiting ? LossReason::no_key : LossReason::memory_limit);
   }

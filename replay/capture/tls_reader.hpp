@@ -112,6 +112,7 @@ class TlsReader final : public StreamReader, private TlsRecordListener {
   std::unique_ptr<StreamReader> inner_;  // once it is known whether it is TLS
   Phase phase_ = Phase::deciding;
   LossReason closed_by_ = LossReason::no_key;
+  bool handed_on_ = false;  // something, to the reader inside
 
   std::vector<Event> kept_;
   std::size_t kept_bytes_ = 0;
