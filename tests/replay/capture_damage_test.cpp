@@ -69,8 +69,11 @@ Messages messages_of(const Captured& captured) {
         whole = false;
       }
     };
+    // The switch to HTTP/2 belongs to its request; where that is lost it stands alone.
+    const bool switches = exchange.response && exchange.response->status == 101 &&
+                          value_of(exchange.response->fields, "Upgrade") == "h2c";
     if (exchange.request) add(*exchange.request);
-    if (exchange.response) add(*exchange.response);
+    if (exchange.response && !switches) add(*exchange.response);
     if (!exchange.request || !exchange.response) continue;
     messages.heads_of_pairs.insert(heads);
     if (whole) messages.pairs.insert(pair);

@@ -242,13 +242,13 @@ TEST(CaptureOracle, APcapngFileBringsItsOwnSecrets) {
   const fs::path folder = fs::path(testing::TempDir()) / "secrets-inside";
   fs::create_directories(folder);
   std::ofstream(folder / "tls.pcapng", std::ios::binary) << file.bytes();
-  auto writer = RecordingWriter::create(folder / "traffic.db", {});
-  ASSERT_TRUE(writer);
+  auto files = RecordingFiles::create(folder / "traffic.db", {}, {}, UnixTime{});
+  ASSERT_TRUE(files);
   auto with_secrets = open_file(folder / "tls.pcapng", "");
   ASSERT_TRUE(with_secrets);
   const SteadyClock clock;
   const std::atomic<bool> stop{false};
-  const auto report = record(**with_secrets, std::move(*writer), {}, clock, stop, {});
+  const auto report = record(**with_secrets, std::move(*files), {}, clock, stop, {});
   ASSERT_TRUE(report);
   EXPECT_EQ(report->exchanges, 16U);
   fs::remove_all(folder);
