@@ -86,7 +86,8 @@ HttpAssembly::HttpAssembly(const ConnectionStart& start, HttpContext& context)
       recorder_(start, context),
       requests_(MessageKind::request, *this, context.held, context.ledger),
       responses_(MessageKind::response, *this, context.held, context.ledger) {
-  strict_ = start.client.has_value();
+  // Where the SYN is missing, data that came with it (TCP fast open) is missing too.
+  strict_ = start.opened.has_value();
 }
 
 HttpAssembly::~HttpAssembly() {

@@ -1,6 +1,7 @@
 // A live capture of what other people's clients and servers say to each other: HTTP/2 in clear and
 // inside TLS, with a key log that is written while it is read. Needs the permission to capture.
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -66,19 +67,19 @@ class CapturePeersTest : public ::testing::Test {
     ASSERT_EQ(made.status, 0) << made.errors;
   }
 
-  // Runs the client while the traffic of `port_` is captured, up to so many exchanges. Nothing if
-  // capturing is not permitted.
-  std::optional<std::vector<RecordedExchange>> capture(int exchanges, const std::string& client) {
-    ChildProgram capture(
-        {GD_PROGRAM, "capture", "-i", "lo", "--port", std::to_string(port_), "--keylog",
-         path("keys"), "--limit", std::to_string(exchanges), "-o", path("t.db")},
-        path("capture.log"));
+  // Runs the client while the traffic of `port_` is captured. Nothing if capturing is not
+  // permitted.
+  std::optional<std::vector<RecordedExchange>> capture(const std::string& client) {
+    ChildProgram capture({GD_PROGRAM, "capture", "-i", "lo", "--port", std::to_string(port_),
+                          "--keylog", path("keys"), "-o", path("t.db")},
+                         path("capture.log"));
     for (int look = 0; text_of("capture.log").find("capturing on") == std::string::npos; ++look) {
       if (!capture.running() || look > 500) return std::nullopt;
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    const auto talked = testing::run_shell("SSLKEYLOGFILE=" + path("keys") + " " + client);
+    const auto talked = testing::run_shell("export SSLKEYLOGFILE=" + path("keys") + "; " + client);
     EXPECT_EQ(talked.status, 0) << talked.errors;
+    capture.signal(SIGINT);
     EXPECT_EQ(capture.wait(kPatience), 0) << text_of("capture.log");
     const auto recording = Recording::open(path("t.db"));
     EXPECT_TRUE(recording) << text_of("capture.log");
@@ -119,7 +120,7 @@ TEST_F(CapturePeersTest, CurlAndNghttpdSpeakHttp2InClear) {
   ASSERT_TRUE(testing::wait_until_listening(port_, server));
   const std::string fetch = "curl -sS --http2-prior-knowledge -o /dev/null ";
   const auto captured =
-      capture(2, fetch + url("http", "/hello") + " && " + fetch + url("http", "/big"));
+      capture(fetch + url("http", "/hello") + " && " + fetch + url("http", "/big"));
   if (!captured) GTEST_SKIP() << text_of("capture.log");
   const auto& exchanges = *captured;
   ASSERT_THAT(summaries(exchanges),
@@ -135,7 +136,7 @@ TEST_F(CapturePeersTest, NghttpMultiplexesAndIsPushedTo) {
                       path("server.log"));
   ASSERT_TRUE(testing::wait_until_listening(port_, server));
   const auto captured =
-      capture(20, "nghttp -n -m 10 " + url("http", "/hello") + " " + url("http", "/big"));
+      capture("nghttp -n -m 10 " + url("http", "/hello") + " " + url("http", "/big"));
   if (!captured) GTEST_SKIP() << text_of("capture.log");
   const auto& exchanges = *captured;
   EXPECT_EQ(exchanges.size(), 20U);
@@ -153,7 +154,7 @@ TEST_F(CapturePeersTest, TlsIsReadWhileTheClientWritesItsKeyLog) {
                       path("server.log"));
   ASSERT_TRUE(testing::wait_until_listening(port_, server));
   const std::string fetch = "curl -sSk -o /dev/null " + url("https", "/big");
-  const auto captured = capture(2, fetch + " && " + fetch + " --tls-max 1.2");
+  const auto captured = capture(fetch + " && " + fetch + " --tls-max 1.2");
   if (!captured) GTEST_SKIP() << text_of("capture.log");
   const auto& exchanges = *captured;
   ASSERT_THAT(summaries(exchanges),
@@ -171,7 +172,7 @@ TEST_F(CapturePeersTest, TheServerOfOpensslIsReadWithAnOldSuite) {
   ASSERT_TRUE(testing::wait_until_listening(port_, server));
   // It serves the folder that it was started in.
   const auto captured =
-      capture(1, "curl -sk -o /dev/null " + url("https", "/no-such-file") + "; true");
+      capture("curl -sk -o /dev/null " + url("https", "/no-such-file") + "; true");
   if (!captured) GTEST_SKIP() << text_of("capture.log");
   const auto& exchanges = *captured;
   ASSERT_EQ(exchanges.size(), 1U);

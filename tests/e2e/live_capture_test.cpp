@@ -258,8 +258,6 @@ TEST_F(LiveCaptureTest, AReplayOnTheCapturingHostLeavesTheCountUnchanged) {
     ASSERT_EQ(second.interrupt(), 0) << second.log();
     EXPECT_EQ(exchanges(path("t.db")).size(), include ? 8U : 3U) << second.log();
     EXPECT_EQ(ledger(path("t.db"), "own replays left out"), include ? 0U : 5U);
-    EXPECT_EQ(Recording::open(path("t.db")).value().connections().value().size(),
-              include ? 2U : 1U);
   }
 }
 

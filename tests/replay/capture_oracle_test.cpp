@@ -165,7 +165,7 @@ struct Known {
   std::string why;
 };
 
-const std::string kHttp2Bodies = "the oracle has no bodies of HTTP/2";
+const std::string kHttp2 = "the oracle has no pairs and no bodies of HTTP/2";
 
 const std::map<std::string, Known> kKnown = {
     {"browse-bro-org-31-requests.pcap", {"partial 1", "an answer without its end"}},
@@ -187,17 +187,21 @@ const std::map<std::string, Known> kKnown = {
     {"http-evader-058.pcap",
      {"bodies +1 -1", "a folded Transfer-Encoding is one value; the oracle leaves it chunked"}},
     {"http-evader-450.pcap", {"bodies -1", "a 204 has no body (RFC 9112 6.3)"}},
-    {"http2-app-layer-exact.pcap", {"bodies +4", kHttp2Bodies}},
+    {"http2-app-layer-exact.pcap",
+     {"pairs +3 bodies +4",
+      "the client resets the fourth stream before its answer, which stands alone; " + kHttp2}},
     {"http2-continuation.pcap",
      {"requests -1 bodies +1 partial 1",
-      "the server resets the stream before its request has ended; " + kHttp2Bodies}},
-    {"http2-h2c-doc-site-9-streams.pcap", {"bodies +6", kHttp2Bodies}},
-    {"http2-h2c-range-upgrade.pcap", {"bodies +3", kHttp2Bodies}},
-    {"http2-h2c-two-header-blocks.pcap", {"bodies +1", kHttp2Bodies}},
+      "the server resets the stream before its request has ended; " + kHttp2}},
+    {"http2-h2c-doc-site-9-streams.pcap", {"pairs +6 bodies +6", kHttp2}},
+    {"http2-h2c-range-upgrade.pcap",
+     {"pairs +3 -3 bodies +3", "the oracle pairs the requests with their 101; " + kHttp2}},
+    {"http2-h2c-two-header-blocks.pcap", {"pairs +1 bodies +1", kHttp2}},
     {"http2-prior-knowledge-nghttp2.pcap",
-     {"responses -1 bodies +1",
-      "the second answer is a pushed one, which is counted only; " + kHttp2Bodies}},
-    {"http2-upgrade-deflate.pcap", {"bodies +1", kHttp2Bodies}},
+     {"responses -1 pairs +1 bodies +1",
+      "the second answer is a pushed one, which is counted only; " + kHttp2}},
+    {"http2-upgrade-deflate.pcap",
+     {"pairs +1 -1 bodies +1", "the oracle pairs the request with its 101; " + kHttp2}},
 };
 
 TEST(CaptureOracle, EveryCaptureIsReadAsTheOraclesReadItOrTheTableSaysWhyNot) {
