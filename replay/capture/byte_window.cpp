@@ -204,7 +204,7 @@ ByteWindow::State ByteWindow::fill(std::size_t count) {
     std::vector<char> larger(std::max(count, kPieceBytes));
     std::copy(bytes_.begin(), bytes_.end(), larger.begin());
     buffer = std::move(larger);
-  } else if (bytes_.data() != buffer.data()) {
+  } else if (visible > 0 && bytes_.data() != buffer.data()) {
     std::memmove(buffer.data(), bytes_.data(), visible);
   }
   State state = State::ready;
