@@ -21,6 +21,7 @@
 #include "replay/capture/record.hpp"
 #include "replay/capture/recording_files.hpp"
 #include "replay/capture_outcome.hpp"
+#include "replay/command_end.hpp"
 #include "replay/redaction_options.hpp"
 
 namespace gatedrill::replay {
@@ -32,11 +33,6 @@ std::atomic<bool> stop_requested{false};
 void request_stop(int signal) {
   stop_requested.store(true, std::memory_order_relaxed);
   std::signal(signal, SIG_DFL);
-}
-
-int fail(const char* command, const Error& error) {
-  std::cerr << "gatedrill " << command << ": " << error.message << "\n";
-  return exit_status(error.code);
 }
 
 struct CaptureArguments {

@@ -4,13 +4,13 @@
 
 #include <unistd.h>
 
+#include "replay/command_end.hpp"
 #include "replay/traffic_summary.hpp"
 
 namespace gatedrill::replay {
 namespace {
 
 constexpr int kOutside = 3;
-constexpr int kNotEvidence = 4;
 
 void say(const std::string& text) {
   std::cerr << "gatedrill capture: " << text << "\n";

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "replay/command_end.hpp"
 #include "replay/reconcile.hpp"
 #include "replay/reconcile_summary.hpp"
 
@@ -13,7 +14,6 @@ namespace gatedrill::replay {
 namespace {
 
 constexpr int kDiffers = 1;
-constexpr int kNotEvidence = 4;
 
 struct Arguments {
   std::string a;

@@ -16,18 +16,22 @@
 namespace gatedrill::replay {
 namespace {
 
-constexpr std::string_view kSelectExchanges = R"sql(
-SELECT e.id, e.at_ns, e.connection, c.client, c.server, e.protocol, e.host, e.latency_ns, e.tunnel,
-       e.informational,
-       e.method, e.target, e.request_version, e.request_fields, e.request_body, e.request_complete,
-       e.request_redacted, e.request_defects,
-       e.status, e.reason, e.response_version, e.response_fields, e.response_body,
-       e.response_complete, e.response_redacted, e.response_defects,
-       e.request_end_ns, e.response_begin_ns, e.response_end_ns, e.ordinal, e.idle_before_ns,
-       e.request_begin_place, e.request_end_place, e.request_acked, e.request_after_fin,
-       e.retransmissions
-FROM t_exchanges e LEFT JOIN t_connections c USING (connection)
-)sql";
+// Before those of kCourseColumns.
+constexpr std::string_view kOwnColumns =
+    "e.id, e.at_ns, e.connection, c.client, c.server, e.protocol, e.host, e.latency_ns, e.tunnel, "
+    "e.informational, "
+    "e.method, e.target, e.request_version, e.request_fields, e.request_body, e.request_complete, "
+    "e.request_redacted, e.request_defects, "
+    "e.status, e.reason, e.response_version, e.response_fields, e.response_body, "
+    "e.response_complete, e.response_redacted, e.response_defects, ";
+
+std::string select_exchanges(std::string_view rest) {
+  std::string sql = "SELECT ";
+  sql.append(kOwnColumns).append(kCourseColumns);
+  sql.append(" FROM t_exchanges e LEFT JOIN t_connections c USING (connection) ");
+  return sql.append(rest);
+}
+
 constexpr int kMethodColumn = 10;
 constexpr int kStatusColumn = 18;
 constexpr int kCourseColumn = 26;
@@ -47,6 +51,13 @@ std::vector<int> split_numbers(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_recording(const std::string& path) {
+  const auto database = Database::open(path, Database::Mode::read);
+  if (!database) return false;
+  const auto application = database->pragma("application_id");
+  return application && *application == kRecordingApplicationId;
+}
 
 struct Recording::State {
   std::string path;
@@ -169,7 +180,7 @@ Result<RecordedExchange> Recording::State::read_exchange(const Statement& row) c
 }
 
 Result<void> Recording::for_each(const std::function<bool(const RecordedExchange&)>& use) const {
-  auto rows = state_->database.prepare(std::string(kSelectExchanges) + " ORDER BY e.at_ns, e.id");
+  auto rows = state_->database.prepare(select_exchanges("ORDER BY e.at_ns, e.id"));
   if (!rows) return rows.error();
   for (;;) {
     auto row = rows->step();
@@ -192,7 +203,7 @@ Result<std::vector<RecordedExchange>> Recording::read_all() const {
 }
 
 Result<std::optional<RecordedExchange>> Recording::find(std::int64_t id) const {
-  auto rows = state_->database.prepare(std::string(kSelectExchanges) + " WHERE e.id = ?1");
+  auto rows = state_->database.prepare(select_exchanges("WHERE e.id = ?1"));
   if (!rows) return rows.error();
   rows->bind(1, id);
   auto row = rows->step();

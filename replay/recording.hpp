@@ -158,6 +158,9 @@ struct LedgerLine {
   bool operator==(const LedgerLine&) const = default;
 };
 
+// Whether there is a recording at that path, of whatever format.
+[[nodiscard]] bool is_recording(const std::string& path);
+
 // Reads a recording. Not thread-safe; the file may be read by many at once.
 class Recording {
  public:

@@ -39,14 +39,6 @@ std::string system_text(int code) {
   return std::strerror(code);
 }
 
-// Of whatever format.
-bool is_recording(const std::string& path) {
-  const auto database = Database::open(path, Database::Mode::read);
-  if (!database) return false;
-  const auto application = database->pragma("application_id");
-  return application && *application == kRecordingApplicationId;
-}
-
 // Nothing else that stands at the target's place may be overwritten: `-o shop.pcap` is a slip.
 Result<void> check_target(const std::string& path) {
   struct stat status {};

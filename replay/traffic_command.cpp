@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "replay/command_end.hpp"
 #include "replay/content_coding.hpp"
 #include "replay/explain/explain.hpp"
 #include "replay/explain/explain_command.hpp"
@@ -17,19 +18,12 @@
 namespace gatedrill::replay {
 namespace {
 
-constexpr int kNotEvidence = 4;
-
 struct ShowArguments {
   std::string file;
   std::int64_t id = 0;
   std::string body;  // of which message, alone
   bool raw = false;
 };
-
-int fail(const char* command, const Error& error) {
-  std::cerr << "gatedrill " << command << ": " << error.message << "\n";
-  return exit_status(error.code);
-}
 
 int run_traffic(const std::string& file, int top) {
   auto summary = summarize(file, top);

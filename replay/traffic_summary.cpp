@@ -101,16 +101,6 @@ std::string shortened(std::string_view text, std::size_t width) {
   return printable(text.substr(0, width - 3)) + "...";
 }
 
-std::string time_text(UnixTime at) {
-  const std::time_t seconds = at.ns / 1'000'000'000;
-  std::tm calendar{};
-  gmtime_r(&seconds, &calendar);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &calendar);
-  const std::string milliseconds = std::to_string(at.ns / 1'000'000 % 1000);
-  return text.data() + ("." + std::string(3 - milliseconds.size(), '0')) + milliseconds + " UTC";
-}
-
 std::string render_shares(const char* title, const std::vector<TrafficSummary::Share>& shares) {
   if (shares.empty()) return {};
   std::string text = std::string("\n") + title + "\n";
@@ -159,6 +149,20 @@ std::string render_message(const std::string& first_line, const Message& message
 }
 
 }  // namespace
+
+std::string time_text(UnixTime at) {
+  std::int64_t seconds = at.ns / 1'000'000'000;
+  if (at.ns % 1'000'000'000 < 0) --seconds;
+  const std::int64_t ms = (at.ns - seconds * 1'000'000'000) / 1'000'000;
+  const std::time_t time = seconds;
+  std::tm calendar{};
+  gmtime_r(&time, &calendar);
+  std::array<char, 40> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &calendar);
+  std::array<char, 16> part{};
+  std::snprintf(part.data(), part.size(), ".%03d UTC", static_cast<int>(ms));
+  return std::string(text.data()) + part.data();
+}
 
 Result<TrafficSummary> summarize(const std::string& path, int top) {
   // Checks what the file is.

@@ -49,4 +49,7 @@ struct TrafficSummary {
 // Both messages with their heads and, as far as they are text, their decoded bodies.
 [[nodiscard]] std::string render(const RecordedExchange& exchange);
 
+// "2023-11-14 22:13:20.123 UTC".
+[[nodiscard]] std::string time_text(UnixTime at);
+
 }  // namespace gatedrill::replay

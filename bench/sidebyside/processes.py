@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shutil
 import signal
 import socket
 import subprocess
@@ -19,13 +18,6 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
-
-
-def which(name):
-    path = shutil.which(name)
-    if path is None:
-        raise Failed(f"{name} is missing; packages/install bench")
-    return path
 
 
 def run_to_its_end(command, output):

@@ -181,7 +181,7 @@ def find_programs(options):
     """What is to be started, or one message that names everything missing."""
     def find(name):
         return shutil.which(name) or shutil.which(name, path="/usr/sbin")
-    places = {name: find(name) for name in ("wrk", "nginx", "haproxy", "h2load")}
+    places = {name: find(name) for name in ("wrk", "nginx", "haproxy", "h2load", "tshark")}
     places["gatedrill"] = str(options.gatedrill) if os.access(options.gatedrill, os.X_OK) else None
     advice = {"gatedrill": f"gatedrill is not at {options.gatedrill}: build it with 'make', or name it with --gatedrill",
               "h2load": "h2load is missing: install the Debian package 'nghttp2-client'"}
@@ -190,6 +190,8 @@ def find_programs(options):
         needed.add("h2load")
     if "shards" in options.scenarios:
         needed.add("gatedrill")
+    if "capture" in options.scenarios:
+        needed |= {"gatedrill", "tshark"}
     missing = [advice.get(name, f"{name} is missing: install the Debian package '{name}'")
                for name in sorted(needed) if not places[name]]
     if missing:

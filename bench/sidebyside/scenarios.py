@@ -6,7 +6,7 @@ import time
 
 from .captures import write_capture
 from .clients import IdleClients, constant_rate, full_speed
-from .processes import run_to_its_end, which
+from .processes import run_to_its_end
 
 SCENARIOS = ("small", "large", "idle", "shards", "p99", "capture")
 WITHOUT_PROXIES = ("capture",)
@@ -151,13 +151,12 @@ TSHARK_FIELDS = ("frame.time_epoch", "tcp.stream", "http.request.method", "http.
 
 def capture(programs, _, options):
     """A capture file of HTTP traffic, made first, stored whole: by gatedrill in a recording, by tshark as text."""
-    tshark = which("tshark")
     source = programs.work / "traffic.pcap"
     write_capture(source, options.exchanges)
     print(f"          {options.exchanges} exchanges, {source.stat().st_size / 1e6:.0f} MB")
     commands = {
         "gatedrill": [options.gatedrill, "capture", "-r", source, "-o", programs.work / "traffic.db"],
-        "tshark": [tshark, "-n", "-r", source, "-Y", "http", "-T", "fields",
+        "tshark": [programs.places["tshark"], "-n", "-r", source, "-Y", "http", "-T", "fields",
                    *(part for field in TSHARK_FIELDS for part in ("-e", field))]}
     columns = [("total_s", 10, ".2f"), ("user_s", 10, ".2f"), ("kernel_s", 11, ".2f"), ("elapsed_s", 12, ".2f"),
                ("rss_mb", 10, ".0f"), ("stored_mb", 12, ".0f")]

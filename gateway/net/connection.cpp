@@ -94,7 +94,9 @@ void Connection::tell_connected() {
 }
 
 void Connection::tell_ended(ConnectionEnding ending, bool closed) {
-  if (tapped()) reactor_.tap()->on_ended(tapped_, ending, closed);
+  if (!tapped()) return;
+  reactor_.tap()->on_ended(tapped_, ending, closed);
+  if (closed) tapped_ = {};
 }
 
 void Connection::finish_connect() {
@@ -110,7 +112,6 @@ void Connection::finish_connect() {
   tell_ended(
       number == ECONNREFUSED ? ConnectionEnding::peer_reset : ConnectionEnding::not_connected,
       true);
-  tapped_ = {};
 }
 
 void Connection::on_ready(std::uint32_t events) {
@@ -230,7 +231,6 @@ void Connection::shutdown_write() {
 void Connection::close() {
   if (descriptor_ < 0) return;
   tell_ended(connecting_ ? ConnectionEnding::not_connected : ConnectionEnding::own_fin, true);
-  tapped_ = {};
   reactor_.remove(key_);
   ::close(std::exchange(descriptor_, -1));
 }
@@ -240,7 +240,6 @@ void Connection::abort() {
   const linger reset{1, 0};
   static_cast<void>(::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &reset, sizeof reset));
   tell_ended(ConnectionEnding::own_reset, true);
-  tapped_ = {};
   close();
 }
 

@@ -318,10 +318,9 @@ void Exchange::release(TimePoint now) {
   cancel_breaker(now);
   if (in_budget_) upstream_->retry_budget().finish();
   in_budget_ = false;
-  const bool had_place = entered_ || has_place();
-  if (ticket_) static_cast<void>(upstream_->queue().leave(*ticket_));
+  if (ticket_ && !upstream_->queue().leave(*ticket_)) entered_ = true;  // a place had been given
   ticket_.reset();
-  if (had_place) upstream_->leave();
+  if (entered_) upstream_->leave();
   entered_ = false;
 }
 

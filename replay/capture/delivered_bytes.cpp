@@ -10,6 +10,16 @@ constexpr std::size_t kMarksMax = 8;
 
 }  // namespace
 
+std::size_t differing(std::string_view a, std::string_view b) {
+  const std::size_t size = std::min(a.size(), b.size());
+  if (a.substr(0, size) == b.substr(0, size)) return 0;
+  std::size_t different = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (a[i] != b[i]) ++different;
+  }
+  return different;
+}
+
 void DeliveredBytes::remember(Marks& marks, std::int64_t begin, std::string_view bytes) {
   if (bytes.empty() || bytes.size() > ring_.size()) return;
   const bool goes_on = !marks.empty() &&
@@ -37,13 +47,15 @@ std::size_t DeliveredBytes::differing(const Marks& marks,
   for (const Mark& mark : marks) {
     if (mark.position + mark.size <= oldest) continue;
     const std::uint64_t lost = oldest - std::min(oldest, mark.position);
-    const std::int64_t from = std::max(begin, mark.begin + static_cast<std::int64_t>(lost));
+    std::int64_t from = std::max(begin, mark.begin + static_cast<std::int64_t>(lost));
     const std::int64_t to = std::min(end, mark.begin + static_cast<std::int64_t>(mark.size));
-    for (std::int64_t place = from; place < to; ++place) {
-      const std::uint64_t position = mark.position + static_cast<std::uint64_t>(place - mark.begin);
-      if (ring_[position % ring_.size()] != bytes[static_cast<std::size_t>(place - begin)]) {
-        ++different;
-      }
+    while (from < to) {  // once, or twice where the ring wraps
+      const std::uint64_t position = mark.position + static_cast<std::uint64_t>(from - mark.begin);
+      const std::size_t at = position % ring_.size();
+      const std::size_t size = std::min(static_cast<std::size_t>(to - from), ring_.size() - at);
+      different += capture::differing(std::string_view(ring_).substr(at, size),
+                                      bytes.substr(static_cast<std::size_t>(from - begin), size));
+      from += static_cast<std::int64_t>(size);
     }
   }
   return different;

@@ -11,6 +11,9 @@
 
 namespace gatedrill::replay::capture {
 
+// How many bytes differ, in the length that both have.
+[[nodiscard]] std::size_t differing(std::string_view a, std::string_view b);
+
 class DeliveredBytes {
  public:
   // Where the bytes of one stream lie, oldest first.

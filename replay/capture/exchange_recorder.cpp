@@ -165,8 +165,8 @@ void ExchangeRecorder::emit(OpenExchange& open) {
   Ledger& ledger = context_.ledger;
   RecordedExchange& exchange = open.exchange;
   exchange.connection = start_.connection;
-  exchange.client = endpoint_of(client_);
-  exchange.server = endpoint_of(other(client_));
+  exchange.client = endpoints_[static_cast<std::size_t>(client_)];
+  exchange.server = endpoints_[static_cast<std::size_t>(other(client_))];
   const auto count = [&](MessageTally& tally, const auto& message, bool paired) {
     (message.complete ? tally.complete : tally.partial).add(message.body.size());
     ++(paired ? tally.paired : tally.alone);
@@ -208,10 +208,6 @@ void ExchangeRecorder::place_gap(MessageKind kind,
 
 void ExchangeRecorder::close(const ConnectionEnd& end) {
   context_.sink.on_connection(recorded_connection(start_, end, client_));
-}
-
-std::string ExchangeRecorder::endpoint_of(Side side) const {
-  return to_string(side == Side::first ? start_.first : start_.second);
 }
 
 }  // namespace gatedrill::replay::capture

@@ -75,7 +75,10 @@ class ExchangeRecorder {
 
   // `context` outlives this object.
   ExchangeRecorder(const ConnectionStart& start, HttpContext& context)
-      : start_(start), context_(context), client_(start.client.value_or(Side::first)) {}
+      : start_(start),
+        endpoints_{to_string(start.first), to_string(start.second)},
+        context_(context),
+        client_(start.client.value_or(Side::first)) {}
 
   ExchangeRecorder(const ExchangeRecorder&) = delete;
   ExchangeRecorder& operator=(const ExchangeRecorder&) = delete;
@@ -125,9 +128,9 @@ class ExchangeRecorder {
 
  private:
   [[nodiscard]] UnixTime last_byte(MessageKind kind, UnixTime told) const;
-  [[nodiscard]] std::string endpoint_of(Side side) const;
 
   ConnectionStart start_;
+  std::array<std::string, 2> endpoints_;  // by Side
   HttpContext& context_;
   Side client_;
   std::array<std::optional<UnixTime>, 2> last_at_{};  // by Side

@@ -249,7 +249,7 @@ void Http2Assembly::on_push(std::uint32_t promised) {
 
 void Http2Assembly::on_stream_cut(MessageKind kind, std::uint32_t id, LossReason reason) {
   // A gap is in the account already.
-  if (reason != LossReason::gap && reason != LossReason::cut_frame) {
+  if (!counted_with_stream(reason)) {
     recorder_.lose(kind, reason, 0, now_);
   }
   const auto found = streams_.find(id);
@@ -261,7 +261,7 @@ void Http2Assembly::on_stream_cut(MessageKind kind, std::uint32_t id, LossReason
 
 // Any stream may have ended, unseen.
 void Http2Assembly::on_place_lost(MessageKind kind, LossReason reason) {
-  if (reason != LossReason::gap && reason != LossReason::cut_frame) {
+  if (!counted_with_stream(reason)) {
     recorder_.lose(kind, reason, 0, now_);
   }
   for (auto stream = streams_.begin(); stream != streams_.end();) {

@@ -137,7 +137,12 @@ void Http2FrameReader::push(std::string_view bytes, UnixTime at) {
     at_segment_begin_ = false;
     held_at_ = at;
   }
-  hold(std::string(bytes.substr(done)));
+  if (all.empty()) {
+    hold(std::string(bytes.substr(done)));
+  } else {
+    all.erase(0, done);
+    hold(std::move(all));
+  }
   if (budget_.now <= budget_.max || held_.size() + block_.size() == 0) return;
   lose_place(LossReason::memory_limit, at);
 }
@@ -168,15 +173,18 @@ std::size_t Http2FrameReader::read(std::string_view bytes, UnixTime at) {
 }
 
 std::size_t Http2FrameReader::read_preface(std::string_view bytes, UnixTime at) {
-  const std::string_view begin = bytes.substr(0, kHttp2Preface.size());
-  if (!kHttp2Preface.starts_with(begin)) {
-    lose_place(LossReason::malformed_framing, at);
-    return skip(bytes, LossReason::malformed_framing, at);
+  switch (http2_client_start(bytes)) {
+    case Start::no:
+      lose_place(LossReason::malformed_framing, at);
+      return skip(bytes, LossReason::malformed_framing, at);
+    case Start::more:
+      return 0;
+    case Start::yes:
+      break;
   }
-  if (begin.size() < kHttp2Preface.size()) return 0;
-  ledger_.http2.add(begin.size());
+  ledger_.http2.add(kHttp2Preface.size());
   state_ = State::frame;
-  return begin.size();
+  return kHttp2Preface.size();
 }
 
 std::size_t Http2FrameReader::read_frame(std::string_view bytes, UnixTime at) {

@@ -51,6 +51,11 @@ enum class LossReason : std::uint8_t {
 
 inline constexpr int kLossReasonCount = static_cast<int>(LossReason::goaway) + 1;
 
+// What is missing from a stream is in the account before its reader hears of it.
+[[nodiscard]] constexpr bool counted_with_stream(LossReason reason) {
+  return reason == LossReason::gap || reason == LossReason::cut_frame;
+}
+
 [[nodiscard]] std::string_view to_string(LossReason reason);
 // What it means and, where something can be done about it, what; empty if the name says it.
 [[nodiscard]] std::string_view note_of(LossReason reason);

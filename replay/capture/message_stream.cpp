@@ -205,7 +205,6 @@ std::size_t MessageStream::read_start(std::string_view bytes, UnixTime at) {
     case Start::yes:
       state_ = State::head;
       scanned_ = 0;
-      began_ = true;
       return 0;
     case Start::more:
       return 0;

@@ -105,8 +105,6 @@ class MessageStream {
   // Where a message must begin, and nothing has come that does not.
   [[nodiscard]] bool idle() const { return state_ == State::start && held_.empty(); }
 
-  [[nodiscard]] bool began() const { return began_; }
-
   // Where its beginning was lost: from here on a start line may come at any segment.
   void begin_out_of_step() {
     state_ = State::lost;
@@ -130,7 +128,6 @@ class MessageStream {
   MessageKind kind_;
   State state_ = State::start;
   bool paused_ = false;
-  bool began_ = false;  // a message was found
   bool body_doubtful_ = false;
   bool holed_ = false;            // the body that is being read has a gap
   bool at_segment_begin_ = true;  // the bytes that come next are the first of a segment

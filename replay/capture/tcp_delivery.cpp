@@ -52,11 +52,7 @@ void TcpReassembly::hold(Connection& connection, Side side, const Piece& piece) 
       const Piece& held = after->second;
       const std::string_view first = held.part(cursor, end).bytes;
       ledger_.duplicate.add(again.size());
-      std::size_t different = 0;
-      for (std::size_t i = 0; i < std::min(first.size(), again.size()); ++i) {
-        if (first[i] != again[i]) ++different;
-      }
-      report_conflict(connection, different);
+      report_conflict(connection, differing(first, again));
       cursor = end;
     }
   }

@@ -41,13 +41,14 @@ TlsStart tls_start(std::string_view bytes) {
 }
 
 void TlsRecordStream::push(std::string_view bytes, UnixTime at) {
-  std::string all;
-  if (!held_.empty()) {
-    all = std::exchange(held_, {});
-    all.append(bytes);
-    bytes = all;
+  if (held_.empty()) {
+    held_.append(bytes.substr(read_all(bytes, at)));
+    return;
   }
-  held_.append(bytes.substr(read_all(bytes, at)));
+  std::string all = std::exchange(held_, {});
+  all.append(bytes);
+  all.erase(0, read_all(all, at));
+  held_ = std::move(all);
 }
 
 void TlsRecordStream::go_on(UnixTime at) {

@@ -177,6 +177,34 @@ Result<void> learn_keep_alive(const std::vector<std::string>& files, Hints& hint
   return {};
 }
 
+// The first pass: what the recordings show by themselves.
+Result<void> learn(const std::vector<std::string>& files,
+                   Duration shift,
+                   const std::optional<Spell>& within,
+                   Lesson& lesson) {
+  auto feed = Feed::open(files, shift, within);
+  if (!feed) return feed.error();
+  auto done = feed->read([&](const Hop& hop) { lesson.see(hop); }, [](const Attempt&) {});
+  if (!done) return done.error();
+  for (std::size_t i = 0; i < files.size(); ++i)
+    lesson.coverage[i].twice = feed->twice(i);
+  return {};
+}
+
+// The second: each request with what became of it.
+Result<void> join(const std::vector<std::string>& files,
+                  Duration shift,
+                  const std::optional<Spell>& within,
+                  Joiner& joiner) {
+  auto feed = Feed::open(files, shift, within);
+  if (!feed) return feed.error();
+  auto done = feed->read([&](Hop hop) { joiner.add(std::move(hop)); },
+                         [&](Attempt attempt) { joiner.add(std::move(attempt)); });
+  if (!done) return done.error();
+  joiner.finish();
+  return {};
+}
+
 }  // namespace
 
 Result<Report> explain(const std::string& path, const Options& options) {
@@ -195,16 +223,10 @@ Result<Report> explain(const std::string& path, const Options& options) {
     clock = *compared;
   }
   const Duration shift = clock ? clock->added : Duration{0};
-  auto first = Feed::open(files, shift);
-  if (!first) return first.error();
-  auto learnt = first->read([&](const Hop& hop) { lesson.see(hop); }, [](const Attempt&) {});
-  if (!learnt) return learnt.error();
-  for (std::size_t i = 0; i < files.size(); ++i)
-    lesson.coverage[i].twice = first->twice(i);
+  if (auto learnt = learn(files, shift, std::nullopt, lesson); !learnt) return learnt.error();
   Hints hints = lesson.hints(options.timeouts);
   if (auto done = learn_keep_alive(files, hints); !done) return done.error();
   Topology topology = lesson.topology.learn();
-  hints.upstream_seen = !topology.all().empty();
   Report report{.coverage = std::move(lesson.coverage),
                 .clock = clock,
                 .hints = std::move(hints),
@@ -213,12 +235,7 @@ Result<Report> explain(const std::string& path, const Options& options) {
   Joiner joiner(findings.topology(), [&](const Chain& chain) {
     findings.add(chain, judge(chain, findings.topology(), report.hints));
   });
-  auto second = Feed::open(files, shift);
-  if (!second) return second.error();
-  auto joined = second->read([&](Hop hop) { joiner.add(std::move(hop)); },
-                             [&](Attempt attempt) { joiner.add(std::move(attempt)); });
-  if (!joined) return joined.error();
-  joiner.finish();
+  if (auto joined = join(files, shift, std::nullopt, joiner); !joined) return joined.error();
   report.incidents = known_incidents(findings, report.hints);
   return report;
 }
@@ -239,10 +256,7 @@ Result<std::optional<Explained>> explain_one(const std::string& path,
   const UnixTime end = exchange.response_end.value_or(exchange.at);
   const Spell around{UnixTime{exchange.at.ns - kAround}, UnixTime{end.ns + kAround}};
   Lesson lesson{.coverage = std::vector<Coverage>(1)};
-  auto first = Feed::open({path}, Duration{0}, around);
-  if (!first) return first.error();
-  auto learnt = first->read([&](const Hop& hop) { lesson.see(hop); }, [](const Attempt&) {});
-  if (!learnt) return learnt.error();
+  if (auto learnt = learn({path}, Duration{0}, around, lesson); !learnt) return learnt.error();
   const Hints hints = lesson.hints({});
   const Topology topology = lesson.topology.learn();
   std::optional<Explained> explained;
@@ -251,12 +265,7 @@ Result<std::optional<Explained>> explain_one(const std::string& path,
     explained = Explained{chain, judge(chain, topology, hints)};
     explained->verdict.broken = nullptr;
   });
-  auto second = Feed::open({path}, Duration{0}, around);
-  if (!second) return second.error();
-  auto joined = second->read([&](Hop hop) { joiner.add(std::move(hop)); },
-                             [&](Attempt attempt) { joiner.add(std::move(attempt)); });
-  if (!joined) return joined.error();
-  joiner.finish();
+  if (auto joined = join({path}, Duration{0}, around, joiner); !joined) return joined.error();
   return explained;
 }
 

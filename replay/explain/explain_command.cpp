@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "replay/command_end.hpp"
 #include "replay/explain/explain.hpp"
 
 namespace gatedrill::replay::explain {
@@ -21,10 +22,7 @@ struct Arguments {
   bool json = false;
 };
 
-int fail(const Error& error) {
-  std::cerr << "gatedrill traffic explain: " << error.message << "\n";
-  return exit_status(error.code);
-}
+constexpr const char* kCommand = "traffic explain";
 
 int run(const Arguments& arguments) {
   Options options;
@@ -32,13 +30,14 @@ int run(const Arguments& arguments) {
   if (!arguments.upstream_leg.empty()) options.upstream_leg = arguments.upstream_leg;
   for (const std::string& text : arguments.timeouts) {
     auto timeout = parse_timeout(text);
-    if (!timeout) return fail(timeout.error());
+    if (!timeout) return fail(kCommand, timeout.error());
     options.timeouts.push_back(std::move(*timeout));
   }
   auto report = explain(arguments.file, options);
-  if (!report) return fail(report.error());
+  if (!report) return fail(kCommand, report.error());
   if (report->findings.exchanges() == 0) {
-    return fail(evidence_error(arguments.file + ": holds no exchange; `gatedrill traffic " +
+    return fail(kCommand,
+                evidence_error(arguments.file + ": holds no exchange; `gatedrill traffic " +
                                arguments.file + "` says what was captured"));
   }
   std::cout << (arguments.json ? to_json(*report) : render(*report, arguments.top));

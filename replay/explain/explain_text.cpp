@@ -4,6 +4,7 @@
 
 #include "replay/explain/explain.hpp"
 #include "replay/explain/words.hpp"
+#include "replay/traffic_summary.hpp"
 
 namespace gatedrill::replay::explain {
 namespace {
@@ -234,7 +235,7 @@ std::string render(const Likeness& like) {
 std::string render_coverage(const Coverage& coverage) {
   std::string text = coverage.file + ": " + count_of(coverage.exchanges, "exchange");
   if (coverage.exchanges > 0) {
-    text += ", " + date_and_time(coverage.first) + " to " + time_of_day(coverage.last) + " (" +
+    text += ", " + time_text(coverage.first) + " to " + time_of_day(coverage.last) + " (" +
             in_words(Duration{coverage.last.ns - coverage.first.ns}) + ")";
   }
   text += "\n";

@@ -78,12 +78,6 @@ void Findings::add_upstream(const Chain& chain) {
     Upstream& upstream = upstreams_[child.hop.server];
     ++upstream.exchanges;
     if (child.hop.ordinal == 1) ++upstream.connections;
-    if (child.outcome.fate != Fate::answered || child.hop.status.value_or(0) >= kServerError) {
-      ++upstream.failed;
-    }
-    if (const auto wait = child.hop.first_byte()) {
-      upstream.waited.record(std::max(*wait, Duration{0}));
-    }
     ++upstream.seconds[child.hop.begin.ns / kSecond];
     add_upstream(child);
   }
@@ -144,9 +138,6 @@ void Findings::add(const Chain& chain, const Verdict& verdict) {
   const int status = hop.status.value_or(0);
   if (status == kBadGateway || closed_without_answer(fate)) ++second.bad_gateway;
   if (status == kGatewayTimeout) ++second.timeouts;
-  if (status == kTooManyRequests || status == kHeadTooLarge || status == kBadRequest) {
-    ++second.rejected;
-  }
   add_refusal(listener, chain);
   if (!verdict.failed) {
     if (const auto wait = hop.first_byte()) listener.answered.record(std::max(*wait, Duration{0}));

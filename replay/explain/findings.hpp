@@ -54,7 +54,6 @@ struct Second {
   std::uint64_t requests = 0;
   std::uint64_t bad_gateway = 0;  // 502, or no answer at all
   std::uint64_t timeouts = 0;     // 504
-  std::uint64_t rejected = 0;     // 429, 431, 400
 };
 
 // Who was turned away: by client address.
@@ -93,8 +92,6 @@ struct Listener {
 struct Upstream {
   std::uint64_t exchanges = 0;
   std::uint64_t connections = 0;  // whose first exchange was seen
-  std::uint64_t failed = 0;
-  Histogram waited{};
   std::map<std::int64_t, std::uint64_t> seconds{};
 
   // Requests that came to it directly while a gateway called it too: health checks, mostly.

@@ -28,17 +28,12 @@ std::optional<End> client_end(const Hop& hop) {
   return End{*side.rst, true};
 }
 
-// How far the client's stream had come to the server when it ended the connection.
-std::optional<std::int64_t> had_at_end(const Hop& hop) {
-  const RecordedSide& server = hop.connection.server_side;
-  const bool fin_first = server.fin && (!server.rst || *server.fin <= *server.rst);
-  return fin_first ? server.fin_acked : server.rst_acked;
-}
-
 Fate closed_by_server(const Hop& hop, const End& end) {
   if (!hop.transport) return Fate::closed_unclear;
   if (hop.transport->after_fin) return Fate::closed_before_request;
-  const auto had = had_at_end(hop);
+  // How far the client's stream had come to the server when it ended the connection.
+  const RecordedSide& server = hop.connection.server_side;
+  const auto& had = end.by_reset ? server.rst_acked : server.fin_acked;
   if (!had) {
     // A reset that acknowledges nothing answers a segment for which there is no connection.
     if (end.by_reset && hop.transport->acknowledged) return Fate::closed_after_request;

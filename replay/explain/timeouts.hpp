@@ -56,7 +56,6 @@ struct Hints {
   std::vector<Timeout> timeouts{};              // given and usual ones
   std::map<std::string, Cluster> waits{};       // that ended in 504 or were given up, by listener
   std::map<std::string, Cluster> keep_alive{};  // after how long idle a server closes
-  bool upstream_seen = false;                   // any listener's upstream leg is there
 };
 
 // The deadline that answers of this listener seem to have, if the recording or the user names one.

@@ -7,6 +7,7 @@
 namespace gatedrill::replay::explain {
 namespace {
 
+constexpr int kServerError = 500;
 constexpr int kGatewayTimeout = 504;
 // A gateway that answers sooner has not waited for anything.
 constexpr Duration kAtOnce = std::chrono::milliseconds(50);
@@ -34,7 +35,18 @@ struct Judge {
   [[nodiscard]] Finding from_attempt(const Chain& above, const Attempt& attempt) const;
   [[nodiscard]] Finding nothing_below(const Chain& chain) const;
   [[nodiscard]] std::string about_wait(const std::string& listener, Duration waited) const;
+  // Of the waits at that listener that ended after the same time; nothing if this one is alone.
+  [[nodiscard]] const Cluster* cluster_with(const std::string& listener, Duration waited) const;
 };
+
+Finding cut_inside_answer(const Chain& chain) {
+  return {.cause = Cause::body_truncated,
+          .certainty = Certainty::seen,
+          .why = chain.hop.server + (chain.outcome.by_reset ? " reset" : " closed") +
+                 " the connection inside its answer",
+          .may_have_run = true,
+          .broken = &chain};
+}
 
 std::string idle_words(const Hop& hop) {
   return hop.idle_before ? ", " + in_words(*hop.idle_before) + " after its last use" : "";
@@ -93,14 +105,18 @@ Finding Judge::closed_by_server(const Chain& chain) const {
   return finding;
 }
 
+const Cluster* Judge::cluster_with(const std::string& listener, Duration waited) const {
+  const auto found = hints.waits.find(listener);
+  return found != hints.waits.end() && found->second.holds(waited) ? &found->second : nullptr;
+}
+
 std::string Judge::about_wait(const std::string& listener, Duration waited) const {
   if (const Timeout* timeout = match(hints.timeouts, waited); timeout && timeout->given) {
     return ", the timeout " + timeout->name + " of " + in_words(timeout->after);
   }
-  const auto cluster = hints.waits.find(listener);
-  if (cluster != hints.waits.end() && cluster->second.holds(waited)) {
-    return ", as " + in_words(std::uint64_t{cluster->second.count - 1}) + " others did (" +
-           in_words(cluster->second.low) + " to " + in_words(cluster->second.high) + ")";
+  if (const Cluster* cluster = cluster_with(listener, waited)) {
+    return ", as " + in_words(std::uint64_t{cluster->count - 1}) + " others did (" +
+           in_words(cluster->low) + " to " + in_words(cluster->high) + ")";
   }
   if (const Timeout* timeout = match(hints.timeouts, waited)) return ", as " + timeout->name;
   return "";
@@ -173,7 +189,6 @@ Finding Judge::answered_below(const Chain& above, const Chain& chain) const {
                   in_words(chain.outcome.waited.value_or(Duration{0}));
     return finding;
   }
-  constexpr int kServerError = 500;
   if (*hop.status >= kServerError) {
     finding.cause = Cause::upstream_status;
     finding.certainty = Certainty::likely;
@@ -221,12 +236,7 @@ Finding Judge::from_below(const Chain& above, const Chain& chain) const {
     case Fate::request_cut:
       return given_up(above, chain);
     case Fate::cut_by_server:
-      finding.cause = Cause::body_truncated;
-      finding.certainty = Certainty::seen;
-      finding.may_have_run = true;
-      finding.why = hop.server + (chain.outcome.by_reset ? " reset" : " closed") +
-                    " the connection inside its answer";
-      return finding;
+      return cut_inside_answer(chain);
     case Fate::cut_by_client: {
       const bool client_left = above.outcome.fate == Fate::cut_by_client;
       if (above.hop.status == kGatewayTimeout) return answered_below(above, chain);
@@ -289,8 +299,7 @@ Finding Judge::nothing_below(const Chain& chain) const {
   const bool has_leg = topology.has_callees(hop.server);
   const std::string seen =
       has_leg ? "no request of it was seen upstream" : "the upstream leg is not in the recording";
-  const auto cluster = hints.waits.find(hop.server);
-  const bool in_cluster = cluster != hints.waits.end() && cluster->second.holds(waited);
+  const bool in_cluster = cluster_with(hop.server, waited) != nullptr;
   if (hop.status == kGatewayTimeout) {
     finding.why = hop.server + " answered 504 after " + in_words(waited) +
                   about_wait(hop.server, waited) + "; " + seen;
@@ -329,9 +338,8 @@ Finding Judge::own_leg(const Chain& chain) const {
       return closed_by_server(chain);
     case Fate::abandoned: {
       finding.may_have_run = true;
-      const auto cluster = hints.waits.find(hop.server);
       const Duration waited = chain.outcome.waited.value_or(Duration{0});
-      const bool in_cluster = cluster != hints.waits.end() && cluster->second.holds(waited);
+      const bool in_cluster = cluster_with(hop.server, waited) != nullptr;
       const Timeout* timeout = match(hints.timeouts, waited);
       finding.why = "who asked gave up after " + wait + about_wait(hop.server, waited);
       if (!topology.has_callees(hop.server) && (in_cluster || (timeout && timeout->given))) {
@@ -345,12 +353,7 @@ Finding Judge::own_leg(const Chain& chain) const {
       return finding;
     }
     case Fate::cut_by_server:
-      finding.cause = Cause::body_truncated;
-      finding.certainty = Certainty::seen;
-      finding.may_have_run = true;
-      finding.why = hop.server + (chain.outcome.by_reset ? " reset" : " closed") +
-                    " the connection inside its answer";
-      return finding;
+      return cut_inside_answer(chain);
     case Fate::cut_by_client:
     case Fate::request_cut:
       finding.cause = Cause::client_closed;
@@ -379,8 +382,8 @@ Finding Judge::explain(const Chain& chain) const {
   if (attempt != nullptr && last != nullptr && *attempt->connection.opened < last->hop.begin) {
     attempt = nullptr;  // it went on after that
   }
-  constexpr int kServerError = 500;
-  const bool by_attempt = attempt != nullptr && (!chain.hop.status || *chain.hop.status >= 500);
+  const bool by_attempt =
+      attempt != nullptr && (!chain.hop.status || *chain.hop.status >= kServerError);
   if (by_attempt) return from_attempt(chain, *attempt);
   if (last == nullptr) return own_leg(chain);
   Finding finding = from_below(chain, *last);
@@ -422,7 +425,6 @@ std::string answer_text(const Chain& chain) {
 }
 
 bool has_failed(const Chain& chain) {
-  constexpr int kServerError = 500;
   const Fate fate = chain.outcome.fate;
   return chain.hop.status.value_or(0) >= kServerError || closed_without_answer(fate) ||
          fate == Fate::abandoned || fate == Fate::cut_by_server;

@@ -3,7 +3,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
+
+#include "replay/traffic_summary.hpp"
 
 namespace gatedrill::replay::explain {
 namespace {
@@ -12,21 +13,6 @@ std::string with_decimals(double value, int decimals) {
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
   return text.data();
-}
-
-// "2023-11-14 22:13:20.123".
-std::string formatted(UnixTime at) {
-  std::int64_t seconds = at.ns / 1'000'000'000;
-  if (at.ns % 1'000'000'000 < 0) --seconds;
-  const std::int64_t ms = (at.ns - seconds * 1'000'000'000) / 1'000'000;
-  const std::time_t time = seconds;
-  std::tm calendar{};
-  gmtime_r(&time, &calendar);
-  std::array<char, 40> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &calendar);
-  std::array<char, 8> part{};
-  std::snprintf(part.data(), part.size(), ".%03d", static_cast<int>(ms));
-  return std::string(text.data()) + part.data();
 }
 
 }  // namespace
@@ -67,13 +53,11 @@ std::string share_of(std::uint64_t part, std::uint64_t whole) {
   return with_decimals(percent, percent < 10 && percent > 0 ? 2 : 1) + " %";
 }
 
-std::string date_and_time(UnixTime at) {
-  return formatted(at) + " UTC";
-}
-
 std::string time_of_day(UnixTime at) {
-  const std::string text = formatted(at);
-  return text.substr(text.find(' ') + 1);
+  const std::string text = time_text(at);
+  constexpr std::size_t kZone = 4;  // " UTC"
+  const std::size_t day = text.find(' ') + 1;
+  return text.substr(day, text.size() - kZone - day);
 }
 
 std::string printable(std::string_view text) {

@@ -17,8 +17,7 @@ namespace gatedrill::replay::explain {
 [[nodiscard]] std::string count_of(std::uint64_t number, std::string_view thing);
 // "12.3 %".
 [[nodiscard]] std::string share_of(std::uint64_t part, std::uint64_t whole);
-// "2023-11-14 22:13:20.123 UTC"; `time_of_day` leaves the date and the zone out.
-[[nodiscard]] std::string date_and_time(UnixTime at);
+// "22:13:20.123"
 [[nodiscard]] std::string time_of_day(UnixTime at);
 // What a terminal would act on becomes a dot.
 [[nodiscard]] std::string printable(std::string_view text);

@@ -8,6 +8,7 @@
 #include "replay/formats/redaction_note.hpp"
 #include "replay/formats/text_coding.hpp"
 #include "replay/formats/timestamps.hpp"
+#include "replay/formats/wire_message.hpp"
 
 namespace gatedrill::replay::formats {
 namespace {
@@ -16,10 +17,6 @@ using http::equals_ignoring_case;
 
 // An argument of a command may have 128 KiB; `printf` is the shell's own and may have any size.
 constexpr std::size_t kArgumentBytesMax = std::size_t{64} * 1024;
-
-bool on_one_line(std::string_view text) {
-  return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
-}
 
 bool is_plain_text(std::string_view body) {
   const auto control = [](char c) {
@@ -42,12 +39,6 @@ bool is_path(std::string_view target) {
            const auto byte = static_cast<unsigned char>(c);
            return byte > 0x20 && byte < 0x7f && c != '#' && c != '\\';
          });
-}
-
-bool has_field(const std::vector<RecordedField>& fields, std::string_view name) {
-  return std::any_of(fields.begin(), fields.end(), [name](const RecordedField& field) {
-    return equals_ignoring_case(field.name, name);
-  });
 }
 
 // Why an exchange cannot be a command, or nothing.

@@ -32,11 +32,4 @@ std::vector<std::string> ExportNotes::lines() const {
   return lines;
 }
 
-std::uint64_t ExportNotes::count_of(std::string_view what) const {
-  for (const Note& note : notes_) {
-    if (note.what == what) return note.count;
-  }
-  return 0;
-}
-
 }  // namespace gatedrill::replay::formats

@@ -59,8 +59,6 @@ class ExportNotes {
   // One line each, such as "2 exchanges without a request left out: 4, 9".
   [[nodiscard]] std::vector<std::string> lines() const;
 
-  [[nodiscard]] std::uint64_t count_of(std::string_view what) const;
-
  private:
   struct Note {
     std::string what;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "gateway/core/time.hpp"
+#include "replay/command_end.hpp"
 #include "replay/formats/formats.hpp"
 #include "replay/formats/import_run.hpp"
 #include "replay/formats/redaction_note.hpp"
@@ -23,8 +24,6 @@
 namespace gatedrill::replay {
 namespace {
 
-constexpr int kNotEvidence = 4;
-
 // Set by a signal; the second signal has its usual effect and kills.
 std::atomic<bool> stop_requested{false};
 
@@ -35,11 +34,6 @@ void request_stop(int signal) {
 
 void say(const char* command, const std::string& text) {
   std::cerr << "gatedrill " << command << ": " << text << "\n";
-}
-
-int fail(const char* command, const Error& error) {
-  say(command, error.message);
-  return exit_status(error.code);
 }
 
 // A line that replaces itself on a terminal; elsewhere a line every few seconds.
@@ -146,7 +140,7 @@ int run_export(const ExportArguments& arguments) {
   if (!recording) return fail("export", recording.error());
   auto redaction = formats::redaction_note(*recording);
   if (!redaction) return fail("export", redaction.error());
-  if (arguments.output != "-" && Recording::open(arguments.output)) {
+  if (arguments.output != "-" && is_recording(arguments.output)) {
     return fail("export", usage_error(arguments.output +
                                       ": is a recording, and would be lost; name another file"));
   }

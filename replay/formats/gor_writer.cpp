@@ -78,7 +78,7 @@ class GorWriter {
       notes_.add("exchanges left out: the request cannot be written as HTTP/1", exchange.id);
       return false;
     }
-    note(wire->changes, exchange.id);
+    note(wire->changes, exchange.id, notes_);
     const Duration taken = between(exchange.at, exchange.request_end.value_or(exchange.at));
     write_record(output_, {.type = '1', .id = id, .at = exchange.at, .latency = taken},
                  wire->bytes);
@@ -99,20 +99,12 @@ class GorWriter {
       notes_.add("answers left out: cannot be written as HTTP/1", exchange.id);
       return;
     }
-    note(wire->changes, exchange.id);
+    note(wire->changes, exchange.id, notes_);
     // What is not known of its times: it came at once, when the answer ended.
     const UnixTime end = later(exchange.at, exchange.latency.value_or(Duration{0}));
     const UnixTime begin = exchange.response_begin.value_or(end);
     const Duration taken = between(begin, exchange.response_end.value_or(begin));
     write_record(output_, {.type = '2', .id = id, .at = begin, .latency = taken}, wire->bytes);
-  }
-
-  void note(const WireChanges& changes, std::int64_t exchange) {
-    if (changes.framing) {
-      notes_.add("messages framed anew (Content-Length or chunked)", exchange);
-    }
-    if (changes.version) notes_.add("messages of HTTP/2 written as HTTP/1.1", exchange);
-    if (changes.fields) notes_.add("messages with fields that cannot be written", exchange);
   }
 
   Output& output_;

@@ -15,27 +15,23 @@ constexpr std::uint64_t kLossesListedMax = 10'000;
 constexpr std::size_t kLossesShownMax = 20;
 constexpr std::uint64_t kExchangesPerLook = 1024;
 
-struct Tally {
-  std::string what{};
-  std::uint64_t count = 0;
-  std::uint64_t bytes = 0;
-  std::string note{};
-};
-
-// Tallies in the order in which they were first met.
+// Lines in the order in which they were first met.
 class Tallies {
  public:
-  Tally& of(std::string_view what) {
-    const auto [at, fresh] = places_.try_emplace(std::string(what), tallies_.size());
-    if (fresh) tallies_.push_back({.what = std::string(what)});
-    return tallies_[at->second];
+  LedgerLine& of(std::string_view what) {
+    auto at = places_.find(what);
+    if (at == places_.end()) {
+      at = places_.emplace(what, lines_.size()).first;
+      lines_.push_back({.what = std::string(what)});
+    }
+    return lines_[at->second];
   }
 
-  [[nodiscard]] const std::vector<Tally>& all() const { return tallies_; }
+  [[nodiscard]] const std::vector<LedgerLine>& all() const { return lines_; }
 
  private:
-  std::vector<Tally> tallies_;
-  std::map<std::string, std::size_t> places_;
+  std::vector<LedgerLine> lines_;
+  std::map<std::string, std::size_t, std::less<>> places_;
 };
 
 class RecordingSink final : public ImportSink {
@@ -60,7 +56,7 @@ class RecordingSink final : public ImportSink {
 
   void on_loss(const ImportLoss& loss) override {
     if (failure) return;
-    Tally& tally = losses_.of(loss.reason);
+    LedgerLine& tally = losses_.of(loss.reason);
     ++tally.count;
     tally.bytes += loss.bytes;
     if (tally.note.empty()) tally.note = "first " + loss.place;
@@ -77,7 +73,7 @@ class RecordingSink final : public ImportSink {
   }
 
   void count(std::string_view what, std::uint64_t bytes, std::string_view note) override {
-    Tally& tally = counts_.of(what);
+    LedgerLine& tally = counts_.of(what);
     ++tally.count;
     tally.bytes += bytes;
     tally.note = note;
@@ -101,11 +97,9 @@ class RecordingSink final : public ImportSink {
     if (stop_.load(std::memory_order_relaxed)) {
       lines.push_back({"stopped early", 1, 0, "on request; what follows was not read"});
     }
-    for (const Tally& tally : account_.all())
-      lines.push_back({tally.what, tally.count, tally.bytes, tally.note});
-    for (const Tally& tally : counts_.all())
-      lines.push_back({tally.what, tally.count, tally.bytes, tally.note});
-    for (const Tally& tally : losses_.all())
+    for (const Tallies* tallies : {&account_, &counts_})
+      lines.insert(lines.end(), tallies->all().begin(), tallies->all().end());
+    for (const LedgerLine& tally : losses_.all())
       lines.push_back({"lost: " + tally.what, tally.count, tally.bytes, tally.note});
     if (report.losses > kLossesListedMax) {
       lines.push_back({"losses not listed", report.losses - kLossesListedMax, 0,
@@ -119,7 +113,7 @@ class RecordingSink final : public ImportSink {
  private:
   void add_to_account(const RecordedExchange& exchange) {
     const auto add = [this](const char* what, std::uint64_t bytes) {
-      Tally& tally = account_.of(what);
+      LedgerLine& tally = account_.of(what);
       ++tally.count;
       tally.bytes += bytes;
     };

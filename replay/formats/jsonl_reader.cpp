@@ -102,6 +102,17 @@ class Members {
   std::string& wrong_;
 };
 
+void get_fields(Members& members, const char* name, std::vector<RecordedField>& to) {
+  const Json* fields = members.array(name);
+  if (fields == nullptr) return;
+  for (const Json& field : *fields) {
+    const bool pair = field.is_array() && field.size() == 2;
+    static const Json kNone;
+    to.push_back(
+        {members.text(pair ? field[0] : kNone, name), members.text(pair ? field[1] : kNone, name)});
+  }
+}
+
 template <class Message>
 void get_message(Members& members, Message& message) {
   members.get("version", message.version);
@@ -109,14 +120,8 @@ void get_message(Members& members, Message& message) {
   members.get("complete", message.complete);
   members.get("redacted", message.redacted);
   members.get("defects", message.defects);
-  const Json* fields = members.array("fields");
-  if (fields == nullptr) return;
-  for (const Json& field : *fields) {
-    const bool pair = field.is_array() && field.size() == 2;
-    static const Json kNone;
-    message.fields.push_back({members.text(pair ? field[0] : kNone, "fields"),
-                              members.text(pair ? field[1] : kNone, "fields")});
-  }
+  get_fields(members, "fields", message.fields);
+  get_fields(members, "trailers", message.trailers);
 }
 
 RecordedExchange exchange_of(const Json& json, std::string& wrong) {

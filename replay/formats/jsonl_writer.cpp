@@ -33,12 +33,18 @@ void set_number(Json& json, const char* name, Number value) {
   if (value != 0) json[name] = value;
 }
 
+Json fields_json(const std::vector<RecordedField>& fields) {
+  Json json = Json::array();
+  for (const RecordedField& field : fields)
+    json.push_back(Json::array({text(field.name), text(field.value)}));
+  return json;
+}
+
 template <class Message>
 void add_message(Json& json, const Message& message) {
   set(json, "version", message.version);
-  Json& fields = json["fields"] = Json::array();
-  for (const RecordedField& field : message.fields)
-    fields.push_back(Json::array({text(field.name), text(field.value)}));
+  json["fields"] = fields_json(message.fields);
+  if (!message.trailers.empty()) json["trailers"] = fields_json(message.trailers);
   set(json, "body", message.body);
   if (!message.complete) json["complete"] = false;
   if (message.redacted) json["redacted"] = true;

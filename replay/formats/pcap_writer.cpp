@@ -71,7 +71,7 @@ class PcapWriter {
         notes_.add("exchanges left out: the request cannot be written as HTTP/1", exchange.id);
         return false;
       }
-      note(wire->changes, exchange.id);
+      note(wire->changes, exchange.id, notes_);
       messages.broken = !exchange.request->complete;
       if (messages.broken) notes_.add("requests that are not whole", exchange.id);
       messages.request = std::make_shared<const std::string>(std::move(wire->bytes));
@@ -81,7 +81,7 @@ class PcapWriter {
       if (!wire) {
         notes_.add("answers left out: cannot be written as HTTP/1", exchange.id);
       } else {
-        note(wire->changes, exchange.id);
+        note(wire->changes, exchange.id, notes_);
         const bool whole = exchange.response->complete;
         if (!whole) notes_.add("answers that are not whole", exchange.id);
         messages.broken = messages.broken || !whole || exchange.tunnel;
@@ -110,14 +110,6 @@ class PcapWriter {
       notes_.add("exchanges whose 1xx answers are written without their fields", exchange.id);
     }
     return text;
-  }
-
-  void note(const WireChanges& changes, std::int64_t exchange) {
-    if (changes.framing) {
-      notes_.add("messages framed anew (Content-Length or chunked)", exchange);
-    }
-    if (changes.version) notes_.add("messages of HTTP/2 written as HTTP/1.1", exchange);
-    if (changes.fields) notes_.add("messages with fields that cannot be written", exchange);
   }
 
   // Answers come in the order of their requests, and one at a time: what fits to that stays on its

@@ -5,6 +5,8 @@
 #include "gateway/http/framing.hpp"
 #include "gateway/http/h1/head_parser.hpp"
 #include "gateway/http/head.hpp"
+#include "replay/formats/format.hpp"
+#include "replay/recorded_head.hpp"
 
 namespace gatedrill::replay::formats {
 namespace {
@@ -18,19 +20,9 @@ constexpr http::h1::HeadLimits kLimits = {.head_bytes = kHeadBytesMax,
                                           .fields = 8192,
                                           .target_bytes = kHeadBytesMax};
 
-bool on_one_line(std::string_view text) {
-  return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
-}
-
 bool is_framing(std::string_view name) {
   return equals_ignoring_case(name, "Content-Length") ||
          equals_ignoring_case(name, "Transfer-Encoding");
-}
-
-bool has_field(const std::vector<RecordedField>& fields, std::string_view name) {
-  return std::any_of(fields.begin(), fields.end(), [name](const RecordedField& field) {
-    return equals_ignoring_case(field.name, name);
-  });
 }
 
 // How a body is framed on the wire.
@@ -153,52 +145,13 @@ bool write_message(WireMessage& wire,
   wire.changes.framing = *framing == Framing::length || *framing == Framing::chunked;
   wire.ends_at_close = *framing == Framing::as_named && named.kind == http::BodyKind::until_close;
   append_fields(wire, message.fields, *framing, message.body.size());
+  wire.changes.trailers = !message.trailers.empty();
   if (*framing == Framing::chunked || *framing == Framing::chunked_named) {
     append_chunked(wire.bytes, message.body, cut_inside, message.complete);
   } else {
     wire.bytes.append(message.body);
   }
   return true;
-}
-
-std::string version_text(int version) {
-  return version == 10 ? "HTTP/1.0" : "HTTP/1.1";
-}
-
-// A value over several lines (obs-fold, RFC 9112 5.2) as one.
-std::string unfolded(std::string_view value) {
-  std::string out;
-  for (std::size_t at = value.find('\n'); at != std::string_view::npos; at = value.find('\n')) {
-    std::string_view line = value.substr(0, at);
-    while (!line.empty() && std::string_view("\r \t").find(line.back()) != std::string_view::npos)
-      line.remove_suffix(1);
-    out.append(line).push_back(' ');
-    value.remove_prefix(std::min(value.find_first_not_of(" \t", at + 1), value.size()));
-  }
-  return out.append(value);
-}
-
-std::vector<RecordedField> recorded(const std::vector<http::Field>& fields) {
-  std::vector<RecordedField> out;
-  out.reserve(fields.size());
-  for (const http::Field& field : fields)
-    out.push_back({std::string(field.name), unfolded(field.value)});
-  return out;
-}
-
-std::string defect_names(http::h1::Defects defects, http::FramingDefect framing) {
-  std::string names;
-  const auto add = [&names](std::string_view name) {
-    if (!names.empty()) names.push_back(',');
-    names.append(name);
-  };
-  for (std::uint32_t bits = defects.bits(); bits != 0; bits &= bits - 1) {
-    http::h1::Defects one;
-    one.add(static_cast<http::h1::Defect>(bits & (~bits + 1)));
-    add(http::h1::first_defect(one));
-  }
-  if (framing != http::FramingDefect::none) add(http::to_string(framing));
-  return names;
 }
 
 // Reads the body behind a head; returns how many bytes it took.
@@ -261,6 +214,23 @@ std::optional<HeadEnd> parse_head(std::string_view bytes,
 }
 
 }  // namespace
+
+bool on_one_line(std::string_view text) {
+  return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+}
+
+bool has_field(const std::vector<RecordedField>& fields, std::string_view name) {
+  return std::any_of(fields.begin(), fields.end(), [name](const RecordedField& field) {
+    return equals_ignoring_case(field.name, name);
+  });
+}
+
+void note(const WireChanges& changes, std::int64_t exchange, ExportNotes& notes) {
+  if (changes.framing) notes.add("messages framed anew (Content-Length or chunked)", exchange);
+  if (changes.version) notes.add("messages of HTTP/2 written as HTTP/1.1", exchange);
+  if (changes.fields) notes.add("messages with fields that cannot be written", exchange);
+  if (changes.trailers) notes.add("messages written without their trailers", exchange);
+}
 
 std::optional<WireMessage> to_wire(const RecordedRequest& request,
                                    std::string_view host,

@@ -13,10 +13,16 @@ namespace gatedrill::replay::formats {
 
 // What had to be done to write a message; each is a reason for a note.
 struct WireChanges {
-  bool framing = false;  // Content-Length or Transfer-Encoding were wrong for the body, or absent
-  bool version = false;  // it was not of HTTP/1, and is written so
-  bool fields = false;   // a field that cannot stand on a line was left out
+  bool framing = false;   // Content-Length or Transfer-Encoding were wrong for the body, or absent
+  bool version = false;   // it was not of HTTP/1, and is written so
+  bool fields = false;    // a field that cannot stand on a line was left out
+  bool trailers = false;  // they were left out
 };
+
+class ExportNotes;
+
+// A note for each of them.
+void note(const WireChanges& changes, std::int64_t exchange, ExportNotes& notes);
 
 struct WireMessage {
   std::string bytes;
@@ -59,6 +65,10 @@ struct ReadResponse {
 [[nodiscard]] std::string requested_host(std::string_view method,
                                          std::string_view target,
                                          const std::vector<RecordedField>& fields);
+
+// Whether it can stand in a head.
+[[nodiscard]] bool on_one_line(std::string_view text);
+[[nodiscard]] bool has_field(const std::vector<RecordedField>& fields, std::string_view name);
 
 // "http/1.1" for "HTTP/1.1", "h2" for "HTTP/2".
 [[nodiscard]] std::string protocol_of(std::string_view version);

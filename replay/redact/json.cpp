@@ -155,11 +155,10 @@ void ContentRedactor::JsonWalk::next_element() {
 }
 
 void ContentRedactor::JsonWalk::begin_member(std::string_view name) {
+  const bool placed = paths_ && beyond_ == 0;
+  if (placed && levels_.empty()) open(false);  // the text began somewhere inside
   kind_ = owner_.names_.kind(name, SecretNames::Place::member);
-  if (!paths_ || beyond_ > 0) return;
-  if (levels_.empty()) open(false);  // the text began somewhere inside
-  kind_ = owner_.names_.kind(name, SecretNames::Place::member);
-  place_.back() = {.name = name};
+  if (placed) place_.back() = {.name = name};
 }
 
 NameKind ContentRedactor::JsonWalk::kind_here() const {

@@ -87,10 +87,6 @@ Error bad_path(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-NameKind default_kind(std::string_view name) {
-  return kind_of_folded(folded(name));
-}
-
 Result<JsonPath> JsonPath::parse(std::string_view text) {
   JsonPath path;
   if (!text.starts_with('$')) return bad_path(text, 0);

@@ -31,9 +31,6 @@ enum class NameKind : std::uint8_t {
   allowed,     // by the user's word: left as it is
 };
 
-// Names that are secret by default, "access_token" or "X-Api-Key".
-[[nodiscard]] NameKind default_kind(std::string_view name);
-
 // Where a value stands inside a JSON text, from the outside in.
 struct JsonStep {
   bool element = false;  // of an array, by `index`; else a member, by `name`

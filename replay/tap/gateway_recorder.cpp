@@ -68,7 +68,6 @@ class GatewayRecorder final : public TrafficRecorder, private capture::ExchangeS
   capture::Ledger ledger_;
   capture::HttpContext context_{.sink = *this, .ledger = ledger_};
   std::map<std::uint64_t, TappedStream> streams_;
-  const TappedStream* taken_ = nullptr;  // whose event is being taken
 
   std::mutex mutex_;
   std::condition_variable ended_;
@@ -112,9 +111,7 @@ void GatewayRecorder::take(const TapRing::Record& record) {
   }
   const auto found = streams_.find(event.connection);
   if (found == streams_.end()) return;
-  taken_ = &found->second;
   if (!found->second.take(event, record.bytes)) streams_.erase(found);
-  taken_ = nullptr;
 }
 
 void GatewayRecorder::on_exchange(RecordedExchange exchange) {
@@ -129,7 +126,8 @@ void GatewayRecorder::on_exchange(RecordedExchange exchange) {
 void GatewayRecorder::on_connection(const RecordedConnection& connection) {
   if (failure_) return;
   RecordedConnection described = connection;
-  if (taken_ != nullptr) taken_->describe(described);
+  const auto stream = streams_.find(static_cast<std::uint64_t>(connection.connection));
+  if (stream != streams_.end()) stream->second.describe(described);
   if (auto added = writer_->add(described); !added) fail(added.error());
 }
 
@@ -173,11 +171,8 @@ std::vector<LedgerLine> GatewayRecorder::ledger_lines() const {
 Result<TrafficRecorder::Report> GatewayRecorder::finish() {
   stop();
   const UnixTime now = clock_.unix_time(clock_.now());
-  for (auto& [id, stream] : streams_) {
-    taken_ = &stream;
+  for (auto& [id, stream] : streams_)
     stream.leave_open(now);
-  }
-  taken_ = nullptr;
   streams_.clear();
   if (failure_) return *failure_;
   const std::vector<LedgerLine> lines = ledger_lines();

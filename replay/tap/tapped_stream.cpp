@@ -115,7 +115,6 @@ void TappedStream::end(const TapEvent& event) {
       end_.closed_by = side;
       break;
     case ConnectionEnding::not_connected:
-      not_connected_ = true;
       break;
   }
   if (!event.closed) return;

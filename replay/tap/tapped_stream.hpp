@@ -41,7 +41,6 @@ class TappedStream {
   std::array<std::uint64_t, 2> places_{};
   std::array<RecordedSide, 2> sides_{};
   std::optional<UnixTime> connected_;
-  bool not_connected_ = false;
   bool was_reset_ = false;
   capture::ConnectionEnd end_;
 };

@@ -18,6 +18,7 @@
 #include "replay/recording_writer.hpp"
 #include "replay/traffic_command.hpp"
 #include "tests/support/pcap_builder.hpp"
+#include "tests/support/run_command.hpp"
 #include "tests/support/tls_talk.hpp"
 
 namespace gatedrill::replay {
@@ -43,21 +44,13 @@ class CaptureCommandTest : public ::testing::Test {
 
   // The exit status; what was printed is in `out` and `err`.
   int run(const std::vector<std::string>& arguments) {
-    CLI::App app("gatedrill");
-    int status = 0;
-    add_capture_command(app, status);
-    add_traffic_command(app, status);
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-    ::testing::internal::CaptureStdout();
-    ::testing::internal::CaptureStderr();
-    try {
-      app.parse(reversed);
-    } catch (const CLI::ParseError& error) {
-      status = error.get_exit_code() == 0 ? 0 : 2;
-    }
-    out = ::testing::internal::GetCapturedStdout();
-    err = ::testing::internal::GetCapturedStderr();
-    return status;
+    testing::CommandRun done = testing::run_command(arguments, [](CLI::App& app, int& status) {
+      add_capture_command(app, status);
+      add_traffic_command(app, status);
+    });
+    out = std::move(done.out);
+    err = std::move(done.err);
+    return done.status;
   }
 
   int capture(const std::string& file) {

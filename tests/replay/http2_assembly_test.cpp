@@ -23,17 +23,8 @@ using tests::Captured;
 using tests::Conversation;
 using tests::Frame;
 using tests::Http2Script;
-
-void run(const std::vector<Frame>& frames, Captured& into, const CaptureOptions& options = {}) {
-  tests::capture_into(into, frames, options);
-  EXPECT_THAT(into.ledger.open_sums(), IsEmpty());
-}
-
-std::string text_of(const std::vector<Frame>& frames) {
-  Captured all;
-  run(frames, all);
-  return all.text();
-}
+using tests::run;
+using tests::text_of;
 
 std::uint64_t losses_of(const Captured& captured, LossReason reason) {
   return captured.ledger.losses[static_cast<std::size_t>(reason)].count;

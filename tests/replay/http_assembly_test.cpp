@@ -19,6 +19,8 @@ using testing::IsEmpty;
 using tests::Captured;
 using tests::Conversation;
 using tests::Frame;
+using tests::run;
+using tests::text_of;
 
 std::string get(const std::string& target, const std::string& fields = "") {
   return "GET " + target + " HTTP/1.1\r\nHost: shop\r\n" + fields + "\r\n";
@@ -27,18 +29,6 @@ std::string get(const std::string& target, const std::string& fields = "") {
 std::string ok(const std::string& body, const std::string& fields = "") {
   return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + fields +
          "\r\n" + body;
-}
-
-// Runs the frames and checks that the account closes, whatever they are.
-void run(const std::vector<Frame>& frames, Captured& into, const CaptureOptions& options = {}) {
-  tests::capture_into(into, frames, options);
-  EXPECT_THAT(into.ledger.open_sums(), IsEmpty());
-}
-
-std::string text_of(const std::vector<Frame>& frames) {
-  Captured all;
-  run(frames, all);
-  return all.text();
 }
 
 std::string text_of(const Conversation& talk) {

@@ -16,10 +16,11 @@ namespace gatedrill::replay::capture {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsEmpty;
 using tests::Captured;
 using tests::Conversation;
 using tests::Frame;
+using tests::run;
+using tests::text_of;
 
 std::string get(const std::string& target, const std::string& fields = "") {
   return "GET " + target + " HTTP/1.1\r\nHost: shop\r\n" + fields + "\r\n";
@@ -28,17 +29,6 @@ std::string get(const std::string& target, const std::string& fields = "") {
 std::string ok(const std::string& body, const std::string& fields = "") {
   return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + fields +
          "\r\n" + body;
-}
-
-void read(Captured& into, const std::vector<Frame>& frames) {
-  tests::capture_into(into, frames);
-  EXPECT_THAT(into.ledger.open_sums(), IsEmpty());
-}
-
-std::string text_of(const std::vector<Frame>& frames) {
-  Captured all;
-  read(all, frames);
-  return all.text();
 }
 
 // One client's and one server's text, each in one send.
@@ -64,7 +54,7 @@ TEST(HttpMessages, PipelinedRequestsInOneAndInSeveralSegmentsAreAllFound) {  // 
     talk.server(ok("one") + ok("two"));
     talk.server(ok("three"));
     Captured all;
-    read(all, talk.frames());
+    run(talk.frames(), all);
     EXPECT_EQ(all.text(), "GET /1 > 200 one\nGET /2 > 200 two\nGET /3 > 200 three\n");
     EXPECT_EQ(all.exchanges[0].ordinal, 1U);
     EXPECT_EQ(all.exchanges[2].ordinal, 3U);
@@ -94,7 +84,7 @@ TEST(HttpMessages, FlowsWhoseAddressesAndPortsHaveEqualSumsStayApart) {  // L4
     mixed.push_back(two.frames()[i]);
   }
   Captured all;
-  read(all, mixed);
+  run(mixed, all);
   EXPECT_EQ(all.text(), "GET /1 > 200 one\nGET /2 > 200 two\n");
   EXPECT_NE(all.exchanges[0].connection, all.exchanges[1].connection);
 }
@@ -108,7 +98,7 @@ TEST(HttpMessages, ARetransmissionBehindTheEndIsCountedAndMakesNoMessage) {  // 
   frames.push_back(frames[3]);
   frames.push_back(frames[5]);
   Captured all;
-  read(all, frames);
+  run(frames, all);
   EXPECT_EQ(all.text(), "GET /a > 200 A\n");
   EXPECT_EQ(all.ledger.duplicate.bytes, get("/a").size() + ok("A").size());
 }
@@ -132,7 +122,7 @@ TEST(HttpMessages, BodiesOfZerosAreBodies) {  // L10
   talk.client("PUT /z HTTP/1.1\r\nContent-Length: 5000\r\n\r\n" + zeros);
   talk.server(ok(zeros));
   Captured all;
-  read(all, talk.frames());
+  run(talk.frames(), all);
   ASSERT_EQ(all.exchanges.size(), 1U);
   EXPECT_EQ(all.exchanges[0].request->body, zeros);
   EXPECT_EQ(all.exchanges[0].response->body, zeros);
@@ -150,7 +140,7 @@ TEST(HttpMessages, AnyInterimAnswerLetsTheBodyThrough) {  // L12
       talk.client("data");
       talk.server("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n");
       Captured all;
-      read(all, talk.frames());
+      run(talk.frames(), all);
       EXPECT_EQ(all.text(), "PUT /f data > 201\n");
       EXPECT_EQ(value_of(all.exchanges[0].request->fields, "Expect"), expect);
       EXPECT_EQ(all.exchanges[0].informational[0], 100);
@@ -165,7 +155,7 @@ TEST(HttpMessages, ARefusedExpectationHasItsAnswerAndNoBody) {  // L12
   talk.server("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n");
   talk.close();
   Captured all;
-  read(all, talk.frames());
+  run(talk.frames(), all);
   EXPECT_EQ(all.text(), "PUT /f... > 417\n");
 }
 
@@ -193,7 +183,7 @@ TEST(HttpMessages, TrailersAreKeptApartWhetherAnnouncedOrNot) {  // L15
     talk.client("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + announced + chunks);
     talk.server("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + announced + chunks);
     Captured all;
-    read(all, talk.frames());
+    run(talk.frames(), all);
     EXPECT_EQ(all.text(), "POST / ok > 200 ok\n");
     const RecordedExchange& exchange = all.exchanges.at(0);
     ASSERT_FALSE(exchange.request->trailers.empty());
@@ -219,7 +209,7 @@ TEST(HttpMessages, LinesThatEndInLfAloneAreReadAndNamed) {  // L18
   talk.client("GET / HTTP/1.1\nHost: shop\n\n");
   talk.server("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nok\n0\n\n");
   Captured all;
-  read(all, talk.frames());
+  run(talk.frames(), all);
   EXPECT_EQ(all.text(), "GET / > 200 ok\n");
   EXPECT_EQ(all.exchanges[0].request->defects, "bare_lf");
   EXPECT_EQ(all.exchanges[0].response->defects, "bare_lf");
@@ -231,7 +221,7 @@ TEST(HttpMessages, AFoldedFieldIsOneValue) {  // L19
   talk.client(get("/", "X-Long: one\r\n two\r\n\tthree\r\n"));
   talk.server(ok("ok"));
   Captured all;
-  read(all, talk.frames());
+  run(talk.frames(), all);
   EXPECT_EQ(value_of(all.exchanges.at(0).request->fields, "X-Long"), "one two three");
   EXPECT_EQ(all.exchanges[0].request->defects, "obs_fold");
 }
@@ -247,7 +237,7 @@ TEST(HttpMessages, ContentCodingsAreKeptAsSentAndDecodeOnDemand) {
     talk.client(get("/"));
     talk.server(ok(*coded, "Content-Encoding: " + coding + "\r\n"));
     Captured all;
-    read(all, talk.frames());
+    run(talk.frames(), all);
     ASSERT_EQ(all.exchanges.size(), 1U);
     EXPECT_EQ(all.exchanges[0].response->body, *coded);
     EXPECT_EQ(decode_content(all.exchanges[0].response->body, coding), plain);
@@ -261,7 +251,7 @@ TEST(HttpMessages, FramingThatTwoReadersMayReadDifferentlyIsNamed) {
     talk.client("POST / HTTP/1.1\r\nHost: shop\r\n" + fields + "\r\n" + body);
     talk.server(ok("ok"));
     Captured all;
-    read(all, talk.frames());
+    run(talk.frames(), all);
     return all.exchanges.at(0).request->defects;
   };
   EXPECT_EQ(defects_of("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"),
@@ -279,7 +269,7 @@ TEST(HttpMessages, BytesThatAreNoMessageAreCountedAndTheNextMessageIsFound) {
   talk.client(get("/b"));
   talk.server(ok("B"));
   Captured all;
-  read(all, talk.frames());
+  run(talk.frames(), all);
   EXPECT_EQ(all.text(), "GET /a > 200 A\nGET /b > 200 B\n");
   const auto& lost = all.ledger.losses[static_cast<std::size_t>(LossReason::not_a_message)];
   EXPECT_EQ(lost.bytes, 12U);
@@ -294,7 +284,7 @@ TEST(HttpMessages, AConnectThatIsRefusedStaysHttp) {
   talk.server("HTTP/1.1 200 Connected\r\n\r\n");
   talk.client("\x16\x03\x01 sealed");
   Captured all;
-  read(all, talk.frames());
+  run(talk.frames(), all);
   EXPECT_EQ(all.text(), "CONNECT far:443 > 407 no\nCONNECT far:443 > 200\n");
   EXPECT_FALSE(all.exchanges[0].tunnel);
   EXPECT_TRUE(all.exchanges[1].tunnel);

@@ -14,6 +14,7 @@
 #include "replay/content_coding.hpp"
 #include "replay/recording_writer.hpp"
 #include "tests/support/captured.hpp"
+#include "tests/support/run_command.hpp"
 
 namespace gatedrill::replay {
 namespace {
@@ -35,20 +36,11 @@ class TrafficCommandTest : public ::testing::Test {
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
 
   int run(const std::vector<std::string>& arguments) {
-    CLI::App app("gatedrill");
-    int status = 0;
-    add_traffic_command(app, status);
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-    ::testing::internal::CaptureStdout();
-    ::testing::internal::CaptureStderr();
-    try {
-      app.parse(reversed);
-    } catch (const CLI::ParseError& error) {
-      status = error.get_exit_code() == 0 ? 0 : 2;
-    }
-    out = ::testing::internal::GetCapturedStdout();
-    err = ::testing::internal::GetCapturedStderr();
-    return status;
+    testing::CommandRun done = testing::run_command(
+        arguments, [](CLI::App& app, int& status) { add_traffic_command(app, status); });
+    out = std::move(done.out);
+    err = std::move(done.err);
+    return done.status;
   }
 
   // A request that the gateway passes on in vain, and answers 502.

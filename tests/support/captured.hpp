@@ -5,6 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include "replay/capture/capture.hpp"
 #include "tests/support/pcap_builder.hpp"
 
@@ -61,6 +64,20 @@ inline void capture_into(Captured& captured,
     capture.add(packet_of(frame));
   capture.finish();
   captured.ledger = capture.ledger();
+}
+
+// The same, and the account closes, whatever the frames are.
+inline void run(const std::vector<Frame>& frames,
+                Captured& into,
+                const replay::capture::CaptureOptions& options = {}) {
+  capture_into(into, frames, options);
+  EXPECT_THAT(into.ledger.open_sums(), ::testing::IsEmpty());
+}
+
+inline std::string text_of(const std::vector<Frame>& frames) {
+  Captured all;
+  run(frames, all);
+  return all.text();
 }
 
 }  // namespace gatedrill::tests

@@ -14,6 +14,7 @@
 
 #include "replay/recording.hpp"
 #include "tests/support/imported.hpp"
+#include "tests/support/run_command.hpp"
 
 namespace gatedrill::replay {
 namespace {
@@ -40,21 +41,13 @@ class FormatCommandsTest : public ::testing::Test {
 
   // The exit status; what was printed is in `out` and `err`.
   int run(const std::vector<std::string>& arguments) {
-    CLI::App app("gatedrill");
-    int status = 0;
-    add_import_command(app, status);
-    add_export_command(app, status);
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-    ::testing::internal::CaptureStdout();
-    ::testing::internal::CaptureStderr();
-    try {
-      app.parse(reversed);
-    } catch (const CLI::ParseError& error) {
-      status = error.get_exit_code() == 0 ? 0 : 2;
-    }
-    out = ::testing::internal::GetCapturedStdout();
-    err = ::testing::internal::GetCapturedStderr();
-    return status;
+    testing::CommandRun done = testing::run_command(arguments, [](CLI::App& app, int& status) {
+      add_import_command(app, status);
+      add_export_command(app, status);
+    });
+    out = std::move(done.out);
+    err = std::move(done.err);
+    return done.status;
   }
 
   int import(const std::string& format, const std::string& file) {

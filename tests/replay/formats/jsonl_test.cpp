@@ -37,6 +37,8 @@ RecordedExchange rich() {
   exchange.request->body = std::string("\0\xFF", 2);
   exchange.request->fields.push_back({"X-Latin", "caf\xE9"});
   exchange.request->fields.push_back({"no colon", ""});
+  exchange.request->trailers = {{"X-Sum", "caf\xE9"}};
+  exchange.response->trailers = {{"Server-Timing", "db;dur=3"}, {"X-Sum", "1"}};
   exchange.request->complete = false;
   exchange.request->redacted = true;
   exchange.request->defects = "bare_lf";
