@@ -12,6 +12,8 @@ constexpr std::size_t kActiveMax = 200'000;
 // How many of the latest requests of a gateway may have caused an attempt.
 constexpr std::size_t kLookBack = 256;
 constexpr int kBadGateway = 502;
+// A gateway that was refused a connection tries another or gives up at once.
+constexpr Duration kReactsWithin = kPassedOnWithin / 2;
 // What comes again that long after it failed is a retry; of what only looks the same, much sooner.
 constexpr Duration kRetriedWithin = std::chrono::seconds(10);
 constexpr Duration kAlikeWithin = std::chrono::seconds(1);
@@ -19,17 +21,37 @@ constexpr Duration kAlikeWithin = std::chrono::seconds(1);
 bool waits_for_upstream(const Chain& chain, UnixTime at) {
   return std::none_of(chain.children.begin(), chain.children.end(), [&](const Chain& child) {
     const auto end = child.hop.end();
-    return !end || *end > at;
+    return child.hop.begin <= at && (!end || *end > at);
   });
 }
 
-// Which of two requests rather caused an attempt in vain: one that failed and has nothing else to
-// show for it, then one that has made fewer so far, then the one that began last.
-bool more_likely(const Chain& chain, const Chain& than) {
-  const auto unexplained = [](const Chain& one) {
-    return one.hop.status.value_or(kBadGateway) >= kBadGateway && one.children.empty();
-  };
-  if (unexplained(chain) != unexplained(than)) return unexplained(chain);
+// What a request did once an attempt was in vain, the best reason for having made it first.
+enum class Reaction : std::uint8_t {
+  failed,  // it failed at once, with nothing else to show for it
+  went_on,
+  none,
+};
+
+Reaction reaction_of(const Chain& chain, const Attempt& attempt) {
+  const UnixTime at = *attempt.connection.opened;
+  const UnixTime until{at.ns + kReactsWithin.count()};
+  const auto answered = chain.hop.answer_begin;
+  // Nobody knows when it was given up, unless it was refused.
+  const bool soon = attempt.connection.connect != "refused" || (answered && *answered <= until);
+  const bool failed = chain.hop.status.value_or(kBadGateway) >= kBadGateway;
+  if (failed && soon && chain.children.empty()) return Reaction::failed;
+  const bool goes_on = std::any_of(
+      chain.children.begin(), chain.children.end(),
+      [&](const Chain& child) { return child.hop.begin >= at && child.hop.begin <= until; });
+  return goes_on ? Reaction::went_on : Reaction::none;
+}
+
+// Which of two requests rather caused an attempt in vain: by what they did then, then the one that
+// has made fewer so far, then the one that began last.
+bool more_likely(const Chain& chain, const Chain& than, const Attempt& attempt) {
+  const Reaction mine = reaction_of(chain, attempt);
+  const Reaction its = reaction_of(than, attempt);
+  if (mine != its) return mine < its;
   if (chain.attempts.size() != than.attempts.size()) {
     return chain.attempts.size() < than.attempts.size();
   }
@@ -37,6 +59,14 @@ bool more_likely(const Chain& chain, const Chain& than) {
 }
 
 }  // namespace
+
+const Chain* Chain::last_child() const {
+  const auto end = hop.end();
+  const auto last = std::find_if(children.rbegin(), children.rend(), [&](const Chain& child) {
+    return !end || child.hop.begin <= *end;
+  });
+  return last == children.rend() ? nullptr : &*last;
+}
 
 Joiner::Found Joiner::find_above(const Hop& hop) const {
   const Topology::Callers* callers = topology_.callers_of(hop.server);
@@ -51,7 +81,9 @@ Joiner::Found Joiner::find_above(const Hop& hop) const {
     bool free = false;
     for (const auto& active : found->second) {
       const Chain& above = *active->chain;
-      if (!callers->servers.contains(above.hop.server) || !encloses(active->span, span)) continue;
+      if (!callers->servers.contains(above.hop.server) || !encloses(active->span, span, key.kind)) {
+        continue;
+      }
       ++of_key.rivals;
       // Of requests that are alike, the first that still waits; of those with one id, the
       // innermost.
@@ -89,7 +121,7 @@ Joiner::Active* Joiner::find_above(const Attempt& attempt, int& rivals) const {
       if (callers == nullptr && address_of(hop.server) != client) continue;
       if (!waits_for_upstream(*active.chain, at)) continue;
       ++rivals;
-      if (best == nullptr || more_likely(*active.chain, *best->chain)) best = &active;
+      if (best == nullptr || more_likely(*active.chain, *best->chain, attempt)) best = &active;
     }
   };
   if (callers != nullptr) {
@@ -126,10 +158,28 @@ void Joiner::remember_failure(const Chain& chain) {
       chain.outcome.fate != Fate::answered || chain.hop.status.value_or(0) >= kBadGateway;
   const auto end = chain.hop.end();
   if (!failed || !end || !chain.hop.has_request()) return;
-  for (const JoinKey& key : chain.hop.keys) {
-    failures_[key.hash] = {*end, chain.hop.id, std::string(address_of(chain.hop.client)),
-                           chain.hop.method + " " + chain.hop.target};
-    failures_in_turn_.emplace_back(UnixTime{end->ns + kRetriedWithin.count()}, key.hash);
+  failing_.emplace(end->ns, Failure{.ended = *end,
+                                    .id = chain.hop.id,
+                                    .keys = chain.hop.keys,
+                                    .client = std::string(address_of(chain.hop.client)),
+                                    .request = chain.hop.method + " " + chain.hop.target});
+}
+
+void Joiner::forget_failures(UnixTime now) {
+  for (auto it = failing_.begin(); it != failing_.end() && it->first < now.ns;
+       it = failing_.erase(it)) {
+    for (const JoinKey& key : it->second.keys) {
+      failures_[key.hash] = it->second;
+      failures_in_turn_.emplace_back(UnixTime{it->first + kRetriedWithin.count()}, key.hash);
+    }
+  }
+  while (!failures_in_turn_.empty() && failures_in_turn_.front().first < now) {
+    const auto& [until, key] = failures_in_turn_.front();
+    const auto found = failures_.find(key);
+    const bool same = found != failures_.end() &&
+                      UnixTime{found->second.ended.ns + kRetriedWithin.count()} <= until;
+    if (same) failures_.erase(found);
+    failures_in_turn_.pop_front();
   }
 }
 
@@ -153,7 +203,10 @@ void Joiner::add(Hop hop) {
   chain->outcome = outcome_of(hop);
   chain->hop = std::move(hop);
   const Hop& kept = chain->hop;
-  const UnixTime until = kept.end().value_or(UnixTime{kept.begin.ns + kLongest.count()});
+  if (found.above == nullptr) remember_failure(*chain);
+  const auto end_seen = kept.end();
+  const UnixTime until{end_seen ? end_seen->ns + kPassedOnWithin.count()
+                                : kept.begin.ns + kLongest.count()};
   actives_.push_back({chain, tree, span_of(kept), until, next_++});
   const auto active = std::prev(actives_.end());
   for (const JoinKey& key : kept.keys)
@@ -170,27 +223,29 @@ void Joiner::add(Hop hop) {
 void Joiner::add(Attempt attempt) {
   if (!attempt.connection.opened) return;
   expire(*attempt.connection.opened);
-  int rivals = 0;
-  if (Active* above = find_above(attempt, rivals); above != nullptr) {
-    attempt.rivals = rivals;
-    above->chain->attempts.push_back(std::move(attempt));
+  attempts_.push_back(std::move(attempt));
+}
+
+void Joiner::place_attempts(UnixTime until) {
+  for (; !attempts_.empty() && *attempts_.front().connection.opened <= until;
+       attempts_.pop_front()) {
+    Attempt& attempt = attempts_.front();
+    int rivals = 0;
+    if (Active* above = find_above(attempt, rivals); above != nullptr) {
+      attempt.rivals = rivals;
+      above->chain->attempts.push_back(std::move(attempt));
+    }
   }
 }
 
 void Joiner::expire(UnixTime now) {
+  place_attempts(UnixTime{now.ns - kReactsWithin.count()});
   while (!ends_.empty() && ends_.top()->until < now) {
     const auto first = ends_.top();
     ends_.pop();
     end(first);
   }
-  while (!failures_in_turn_.empty() && failures_in_turn_.front().first < now) {
-    const auto& [until, key] = failures_in_turn_.front();
-    const auto found = failures_.find(key);
-    const bool same = found != failures_.end() &&
-                      UnixTime{found->second.ended.ns + kRetriedWithin.count()} <= until;
-    if (same) failures_.erase(found);
-    failures_in_turn_.pop_front();
-  }
+  forget_failures(now);
 }
 
 void Joiner::end(Actives::iterator active) {
@@ -202,7 +257,6 @@ void Joiner::end(Actives::iterator active) {
   for (const JoinKey& key : active->chain->hop.keys)
     drop(by_key_, key.hash);
   drop(by_server_, active->chain->hop.server);
-  if (!active->chain->joined_by) remember_failure(*active->chain);
   Tree& tree = *active->tree;
   actives_.erase(active);
   if (--tree.active > 0) return;
@@ -211,6 +265,7 @@ void Joiner::end(Actives::iterator active) {
 }
 
 void Joiner::finish() {
+  if (!attempts_.empty()) place_attempts(*attempts_.back().connection.opened);
   while (!ends_.empty()) {
     const auto first = ends_.top();
     ends_.pop();

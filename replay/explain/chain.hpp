@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <optional>
 #include <queue>
 #include <string>
@@ -30,6 +31,9 @@ struct Chain {
   std::optional<std::int64_t> repeats{};
   std::list<Chain> children{};      // in the order of their time
   std::vector<Attempt> attempts{};  // connections tried in vain; by time only
+
+  // The last that was done for it before it ended; null if nothing was.
+  [[nodiscard]] const Chain* last_child() const;
 };
 
 // Puts hops under those that enclose them. Memory is that of what goes on at one time.
@@ -76,6 +80,7 @@ class Joiner {
   struct Failure {
     UnixTime ended{};
     std::int64_t id = 0;
+    std::vector<JoinKey> keys{};
     std::string client{};   // its address
     std::string request{};  // method and target: a trace may hold many
   };
@@ -88,10 +93,12 @@ class Joiner {
 
   [[nodiscard]] Found find_above(const Hop& hop) const;
   [[nodiscard]] Active* find_above(const Attempt& attempt, int& rivals) const;
+  void place_attempts(UnixTime until);
   [[nodiscard]] std::optional<std::int64_t> find_before(const Hop& hop) const;
   void expire(UnixTime now);
   void end(Actives::iterator active);
   void remember_failure(const Chain& chain);
+  void forget_failures(UnixTime now);
 
   const Topology& topology_;
   Use use_;
@@ -101,6 +108,8 @@ class Joiner {
   std::unordered_map<std::uint64_t, std::vector<Actives::iterator>> by_key_;
   std::unordered_map<std::string, std::vector<Actives::iterator>> by_server_;
   std::uint64_t next_ = 0;
+  std::deque<Attempt> attempts_;                  // until it is seen what was done after them
+  std::multimap<std::int64_t, Failure> failing_;  // by their end, which is to come
   std::unordered_map<std::uint64_t, Failure> failures_;  // by key, of the last seconds
   std::deque<std::pair<UnixTime, std::uint64_t>> failures_in_turn_;
 };

@@ -53,8 +53,11 @@ void signs_of_chain(const Chain& chain, const Hints& hints, bool failed, std::ve
   if (received > 1 && !safe_to_repeat) add_sign(signs, Sign::repeated_unsafe);
   if (!failed) {
     bool hidden = !chain.attempts.empty() && !chain.children.empty();
-    for (const Chain& child : chain.children)
-      hidden = hidden || (&child != &chain.children.back() && failed_attempt(child));
+    const Chain* last = chain.last_child();
+    for (const Chain& child : chain.children) {
+      if (last == nullptr || &child == last) break;
+      hidden = hidden || failed_attempt(child);
+    }
     if (hidden) add_sign(signs, Sign::hidden_retry);
   }
   const auto wait = chain.hop.first_byte();

@@ -1,7 +1,6 @@
 #include "replay/explain/topology.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace gatedrill::replay::explain {
 namespace {
@@ -23,6 +22,22 @@ KeyKind strongest(const Hop& hop) {
   return kind;
 }
 
+// Whether two who are equally likely to be ahead may be so far apart (two standard deviations).
+bool by_chance(std::uint64_t one, std::uint64_t other) {
+  if (one == 0 || other == 0) return false;
+  const double ahead = static_cast<double>(one) - static_cast<double>(other);
+  return ahead * ahead <= 4 * static_cast<double>(one + other);
+}
+
+// Whether `one` lies closer around `inner` than `other`, where both passed its answer on.
+bool is_closer(const Span& one, const Span& other, const Span& inner) {
+  const auto passed_on = [&](const Span& outer) {
+    return inner.answer_begin && outer.answer_begin && outer.status == inner.status;
+  };
+  if (!passed_on(one) || !passed_on(other)) return false;
+  return one.answer_begin->ns - one.begin.ns < other.answer_begin->ns - other.begin.ns;
+}
+
 }  // namespace
 
 Span span_of(const Hop& hop) {
@@ -36,10 +51,11 @@ Span span_of(const Hop& hop) {
           .answer_whole = hop.answer_whole};
 }
 
-bool encloses(const Span& outer, const Span& inner) {
+bool encloses(const Span& outer, const Span& inner, KeyKind kind) {
   const bool same = outer.recording == inner.recording && outer.connection == inner.connection;
   if (same || outer.server == inner.server || outer.begin > inner.begin) return false;
-  if (outer.end && *outer.end < inner.begin) return false;
+  const Duration late = kind == KeyKind::request_id ? kPassedOnWithin : Duration{0};
+  if (outer.end && outer.end->ns + late.count() < inner.begin.ns) return false;
   const bool passed_on = outer.status && outer.status == inner.status && inner.answer_whole;
   if (passed_on && inner.answer_begin && outer.answer_begin) {
     return *inner.answer_begin <= *outer.answer_begin;
@@ -93,36 +109,50 @@ void TopologyLearner::see(const Hop& hop) {
     if (alike.size() >= kAlikeMax) continue;
     // A request may lose or gain an id on its way, so all of its keys are remembered, but only its
     // best one counts.
-    if (key.kind == kind) count(key.kind, span, alike);
-    alike.push_back({span, until});
+    std::vector<std::string_view> around;
+    if (key.kind == kind) around = count(key.kind, span, alike);
+    alike.push_back({span, until, std::move(around)});
     forgetting_.emplace(until.ns, key.hash);
   }
 }
 
-void TopologyLearner::count(KeyKind kind, const Span& span, const std::vector<Seen>& alike) {
+std::vector<std::string_view> TopologyLearner::count(KeyKind kind,
+                                                     const Span& span,
+                                                     const std::vector<Seen>& alike) {
   std::map<std::string_view, const Span*> others;
   bool again = false;
   for (const Seen& seen : alike) {
     again = again || seen.span.server == span.server;
     if (seen.span.server == span.server) continue;
     const Span*& around = others[seen.span.server];
-    if (encloses(seen.span, span)) around = &seen.span;
+    if (encloses(seen.span, span, kind)) around = &seen.span;
   }
   Others& callers = pairs_[{kind, std::string(span.server)}];
+  std::vector<std::string_view> enclosing;
   for (const auto& [server, around] : others) {
     Pair& pair = callers[std::string(server)];
     ++pair.together;
     if (around == nullptr) continue;
     ++pair.enclosed;
-    if (!span.answer_begin || !around->answer_begin || span.status != around->status) continue;
-    pair.slack_ns += static_cast<double>(span.begin.ns - around->begin.ns +
-                                         around->answer_begin->ns - span.answer_begin->ns);
-    ++pair.slacks;
+    enclosing.push_back(server);
+    for (const auto& [other, its] : others) {
+      if (other == server) continue;
+      Against& against = pair.against[std::string(other)];
+      if (its == nullptr)
+        ++against.alone;
+      else if (is_closer(*around, *its, span))
+        ++against.closer;
+    }
   }
-  if (again) return;
+  if (again) return enclosing;
   // What began before has not been called by this one.
-  for (const Seen& seen : alike)
-    ++pairs_[{kind, std::string(seen.span.server)}][std::string(span.server)].together;
+  for (const Seen& seen : alike) {
+    Others& pairs = pairs_[{kind, std::string(seen.span.server)}];
+    ++pairs[std::string(span.server)].together;
+    for (const std::string_view server : seen.around)
+      ++pairs[std::string(server)].against[std::string(span.server)].alone;
+  }
+  return enclosing;
 }
 
 bool TopologyLearner::Pair::encloses() const {
@@ -130,8 +160,9 @@ bool TopologyLearner::Pair::encloses() const {
          static_cast<double>(enclosed) >= kEnclosedShare * static_cast<double>(together);
 }
 
-double TopologyLearner::Pair::slack() const {
-  return slacks == 0 ? std::numeric_limits<double>::max() : slack_ns / static_cast<double>(slacks);
+TopologyLearner::Against TopologyLearner::Pair::over(const std::string& other) const {
+  const auto found = against.find(other);
+  return found == against.end() ? Against{} : found->second;
 }
 
 const TopologyLearner::Pair* TopologyLearner::pair(KeyKind kind,
@@ -143,6 +174,42 @@ const TopologyLearner::Pair* TopologyLearner::pair(KeyKind kind,
   return one == found->second.end() ? nullptr : &one->second;
 }
 
+// Whether `one` rather than `other` is the caller.
+bool TopologyLearner::better(const Key& callee,
+                             const std::string& one,
+                             const std::string& other) const {
+  const Pair* mine = pair(callee.first, callee.second, one);
+  const Pair* its = pair(callee.first, callee.second, other);
+  const Pair* above = pair(callee.first, one, other);
+  const Pair* below = pair(callee.first, other, one);
+  const bool nested =
+      (above != nullptr && above->encloses()) || (below != nullptr && below->encloses());
+  const Against over = mine->over(other);
+  const Against under = its->over(one);
+  if (!nested && over.alone != under.alone) return over.alone > under.alone;
+  if (by_chance(over.closer, under.closer) && mine->enclosed != its->enclosed) {
+    return mine->enclosed > its->enclosed;
+  }
+  if (over.closer != under.closer) return over.closer > under.closer;
+  return mine->enclosed > its->enclosed;
+}
+
+const std::string* TopologyLearner::closest(const Key& callee, const Others& others) const {
+  const std::string* best = nullptr;
+  std::size_t most = 0;
+  for (const auto& [one, pair] : others) {
+    if (!pair.encloses()) continue;
+    const auto beaten = std::count_if(others.begin(), others.end(), [&](const auto& other) {
+      return other.second.encloses() && better(callee, one, other.first);
+    });
+    const std::size_t wins = static_cast<std::size_t>(beaten) + 1;
+    if (wins <= most) continue;
+    most = wins;
+    best = &one;
+  }
+  return best;
+}
+
 void TopologyLearner::resolve(const Key& callee,
                               const Others& others,
                               Topology& topology,
@@ -150,29 +217,20 @@ void TopologyLearner::resolve(const Key& callee,
   const auto& [kind, server] = callee;
   constexpr int kDepthMax = 16;
   if (topology.is_callee(server) || depth > kDepthMax) return;
-  const std::string* closest = nullptr;
-  const Pair* best = nullptr;
-  for (const auto& [other, pair] : others) {
-    if (!pair.encloses()) continue;
-    if (best != nullptr && (pair.slack() > best->slack() ||
-                            (pair.slack() == best->slack() && pair.enclosed <= best->enclosed))) {
-      continue;
-    }
-    closest = &other;
-    best = &pair;
-  }
-  if (closest == nullptr) return;
-  const auto above = pairs_.find({kind, *closest});
+  const std::string* caller = closest(callee, others);
+  if (caller == nullptr) return;
+  const auto above = pairs_.find({kind, *caller});
   if (above != pairs_.end()) resolve(above->first, above->second, topology, depth + 1);
-  Topology::Callers callers{.kind = kind, .servers = {*closest}, .exchanges = best->enclosed};
+  Topology::Callers callers{
+      .kind = kind, .servers = {*caller}, .exchanges = others.at(*caller).enclosed};
   for (const auto& [other, one] : others) {
-    if (&other == closest || !one.encloses()) continue;
+    if (&other == caller || !one.encloses()) continue;
     // Another caller of the same server is seldom sent the same request.
-    const Pair* both = pair(kind, *closest, other);
+    const Pair* both = pair(kind, *caller, other);
     const bool apart =
         both == nullptr || static_cast<double>(both->together) <=
                                (1 - kEnclosedShare) * static_cast<double>(one.together);
-    if (apart || topology.calls(other, *closest)) callers.servers.insert(other);
+    if (apart || topology.calls(other, *caller)) callers.servers.insert(other);
   }
   topology.set(server, std::move(callers));
 }

@@ -3,8 +3,8 @@
 // Two exchanges with the same id say that a request passed both, not who called whom: a recording
 // may hold several gateways that were sent the same requests. Whoever calls a server encloses its
 // exchanges in time, nearly always and closely; anybody else does so by chance. Of several that
-// were sent the same requests and enclose the same exchanges, the closest is the caller, and with
-// it who calls the caller.
+// were sent the same requests, the caller is the one that encloses what the others do not, and of
+// those that enclose each other the closest; with it who calls the caller.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +36,13 @@ struct Span {
 
 [[nodiscard]] Span span_of(const Hop& hop);
 
-// Whether `inner` can be what `outer` asked for in its turn: it begins within it, and the answer
+// Whoever passes a request on may do so shortly after the one who asked has gone.
+inline constexpr Duration kPassedOnWithin = std::chrono::milliseconds(100);
+
+// Whether `inner` can be what `outer` asked for in its turn, where both have a key of `kind`: it
+// begins within it, or shortly after where an id says that they belong together, and the answer
 // that was passed on did not come after it was.
-[[nodiscard]] bool encloses(const Span& outer, const Span& inner);
+[[nodiscard]] bool encloses(const Span& outer, const Span& inner, KeyKind kind);
 
 class Topology {
  public:
@@ -75,27 +79,40 @@ class TopologyLearner {
   struct Seen {
     Span span;
     UnixTime forgotten_at{};
+    std::vector<std::string_view> around{};  // the listeners with an exchange that encloses it
+  };
+
+  // Of a server's exchanges, against another listener that had the same requests:
+  struct Against {
+    std::uint64_t alone = 0;   // how often only this one encloses them
+    std::uint64_t closer = 0;  // and where both do and passed the answer on, how often it is closer
   };
 
   // How a server's exchanges lie to those of another listener with the same request.
   struct Pair {
     std::uint64_t enclosed = 0;
     std::uint64_t together = 0;
-    double slack_ns = 0;  // around those that are enclosed and have the same answer
-    std::uint64_t slacks = 0;
+    std::map<std::string, Against> against{};
 
     [[nodiscard]] bool encloses() const;
-    [[nodiscard]] double slack() const;
+    [[nodiscard]] Against over(const std::string& other) const;
   };
 
   using Others = std::map<std::string, Pair>;
   using Key = std::pair<KeyKind, std::string>;
 
   void forget(UnixTime now);
-  void count(KeyKind kind, const Span& span, const std::vector<Seen>& alike);
+  // Gives the listeners that enclose it.
+  std::vector<std::string_view> count(KeyKind kind,
+                                      const Span& span,
+                                      const std::vector<Seen>& alike);
   [[nodiscard]] const Pair* pair(KeyKind kind,
                                  const std::string& callee,
                                  const std::string& other) const;
+  [[nodiscard]] bool better(const Key& callee,
+                            const std::string& one,
+                            const std::string& other) const;
+  [[nodiscard]] const std::string* closest(const Key& callee, const Others& others) const;
   void resolve(const Key& callee, const Others& others, Topology& topology, int depth) const;
 
   std::set<std::string> names_;

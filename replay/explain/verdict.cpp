@@ -377,7 +377,7 @@ Finding Judge::own_leg(const Chain& chain) const {
 }
 
 Finding Judge::explain(const Chain& chain) const {
-  const Chain* last = chain.children.empty() ? nullptr : &chain.children.back();
+  const Chain* last = chain.last_child();
   const Attempt* attempt = chain.attempts.empty() ? nullptr : &chain.attempts.back();
   if (attempt != nullptr && last != nullptr && *attempt->connection.opened < last->hop.begin) {
     attempt = nullptr;  // it went on after that

@@ -17,9 +17,11 @@ using testing::SizeIs;
 using testing::UnorderedElementsAre;
 using tests::HopMaker;
 using tests::kGateway;
+using tests::kRequestBytes;
 using tests::kShop;
 
 constexpr const char* kOrigin = "10.0.2.7:9100";
+constexpr const char* kOther = "10.0.1.6:9001";
 
 // "gateway(shop(origin) shop)": who is under whom, by server.
 std::string shape(const Chain& chain) {
@@ -122,6 +124,41 @@ TEST(Topology, ASlowGatewayThatEnclosesTheQuickOnesExchangesByChanceDoesNotCallI
   EXPECT_TRUE(topology.calls(kSlowGateway, kSlowShop));
 }
 
+TEST(Topology, OfTwoThatAreEquallyCloseTheOneThatAskedForAllOfItCalls) {
+  constexpr const char* kOtherGateway = "10.0.0.1:8081";
+  std::vector<Hop> hops;
+  for (int i = 0; i < 40; ++i) {
+    const std::string id = "request-" + std::to_string(i);
+    const double begin = i * 1000.0;
+    if (i % 4 != 0) {
+      const double end = i % 2 == 0 ? 32 : 30;
+      hops.push_back(HopMaker(kOtherGateway, begin).id(id).answered(200, end).make());
+    }
+    hops.push_back(HopMaker(kGateway, begin + 0.1).id(id).answered(200, 31).make());
+    hops.push_back(HopMaker(kShop, begin + 0.2).id(id).answered(200, 29).make());
+  }
+  const Topology topology = learn(hops);
+  EXPECT_TRUE(topology.calls(kGateway, kShop));
+  EXPECT_FALSE(topology.calls(kOtherGateway, kShop));
+}
+
+TEST(Topology, WhoEnclosesWhatTheOthersDoNotCalls) {
+  constexpr const char* kOtherGateway = "10.0.0.1:8081";
+  std::vector<Hop> hops;
+  for (int i = 0; i < 60; ++i) {
+    const std::string id = "request-" + std::to_string(i);
+    const double begin = i * 1000.0;
+    // The other is nearly always first and nearly always closer.
+    const double other = i % 30 == 7 ? 5 : (i % 3 == 0 ? -0.1 : 0.15);
+    hops.push_back(HopMaker(kOtherGateway, begin + other).id(id).answered(200, 30.1).make());
+    hops.push_back(HopMaker(kGateway, begin).id(id).answered(200, 33).make());
+    hops.push_back(HopMaker(kShop, begin + 0.2).id(id).answered(200, 29).make());
+  }
+  const Topology topology = learn(hops);
+  EXPECT_TRUE(topology.calls(kGateway, kShop));
+  EXPECT_FALSE(topology.calls(kOtherGateway, kShop));
+}
+
 TEST(Topology, TwoGatewaysThatShareAServerBothCallIt) {
   constexpr const char* kOtherGateway = "10.0.0.2:8080";
   std::vector<Hop> hops;
@@ -177,6 +214,64 @@ TEST(Joiner, WhatTheUpstreamDoesAfterTheGatewayAnsweredBelongsToItStill) {
               UnorderedElementsAre(std::string(kGateway) + "(" + kShop + ")", kGateway));
 }
 
+// The gateway gave up on the relay, which passed the request on all the same.
+std::vector<Hop> passed_on_late(int number, double late_ms) {
+  const std::string id = "request-" + std::to_string(number);
+  const double begin = number * 2000.0;
+  return {HopMaker(kGateway, begin).id(id).answered(504, 1000).make(),
+          HopMaker(kShop, begin + 1).id(id).kept(4, 900).server_fin(2, kRequestBytes).make(),
+          HopMaker(kOrigin, begin + 3 + late_ms).id(id).kept(4, 900).server_rst(0, 0).make(),
+          HopMaker(kOther, begin + 4).id(id).client_fin(996).make()};
+}
+
+TEST(Topology, ARelayThatPassesOnLateCallsItsServerAllTheSame) {
+  std::vector<Hop> hops = three_legs(3);
+  for (Hop& hop : passed_on_late(2, 20))
+    hops.push_back(std::move(hop));
+  const Topology topology = learn(hops);
+  EXPECT_TRUE(topology.calls(kShop, kOrigin));
+  EXPECT_TRUE(topology.calls(kGateway, kShop));
+}
+
+TEST(Topology, ARelayIsCloserThanWhoAsksItThoughTheLateAnswersPassItAlone) {
+  std::vector<Hop> hops;
+  for (int i = 0; i < 20; ++i) {
+    const std::string id = "request-" + std::to_string(i);
+    const double begin = i * 1000.0;
+    const bool late = i % 2 == 0;  // the gateway has given up, and the relay is slow to pass it on
+    hops.push_back(HopMaker(kGateway, begin).id(id).answered(late ? 504 : 200, 100).make());
+    hops.push_back(HopMaker(kShop, begin + 1).id(id).answered(200, late ? 300 : 98).make());
+    hops.push_back(HopMaker(kOrigin, begin + 6).id(id).answered(200, late ? 200 : 88).make());
+  }
+  const Topology topology = learn(hops);
+  EXPECT_TRUE(topology.calls(kShop, kOrigin));
+  EXPECT_TRUE(topology.calls(kGateway, kShop));
+}
+
+TEST(Joiner, WhatARelayPassesOnAfterItsClientHasGoneStandsUnderTheRelay) {
+  Topology topology;
+  topology.set(kShop, {.kind = KeyKind::request_id, .servers = {kGateway}});
+  topology.set(kOther, {.kind = KeyKind::request_id, .servers = {kGateway}});
+  topology.set(kOrigin, {.kind = KeyKind::request_id, .servers = {kShop, kGateway}});
+  const std::string relayed = std::string(kShop) + "(" + kOrigin + ")";
+  EXPECT_THAT(shapes(join(passed_on_late(0, 20), topology)),
+              ElementsAre(std::string(kGateway) + "(" + relayed + " " + kOther + ")"));
+  EXPECT_THAT(
+      shapes(join(passed_on_late(0, 200), topology)),
+      ElementsAre(std::string(kGateway) + "(" + kShop + " " + kOther + " " + kOrigin + ")"));
+}
+
+TEST(Joiner, WhatComesAfterTheAnswerIsNotTheLastThatWasDoneForIt) {
+  const std::vector<Hop> hops = {
+      HopMaker(kGateway, 0).id("request-1").answered(504, 1000).make(),
+      HopMaker(kShop, 1).id("request-1").client_fin(999).make(),
+      HopMaker(kShop, 1020).id("request-1").kept(4, 900).server_rst(0, 0).make()};
+  const auto chains = join(hops, tests::gateway_and_shop());
+  ASSERT_THAT(chains, SizeIs(1));
+  ASSERT_THAT(chains[0].children, SizeIs(2));
+  EXPECT_EQ(chains[0].last_child(), &chains[0].children.front());
+}
+
 TEST(Joiner, AnIdThatComesAgainLaterIsAnotherRequest) {
   const std::vector<Hop> hops = {HopMaker(kGateway, 0).id("request-1").answered(200, 10).make(),
                                  HopMaker(kShop, 1).id("request-1").answered(200, 5).make(),
@@ -217,6 +312,21 @@ TEST(Joiner, AnAttemptInVainBelongsToTheRequestThatWaitsForIt) {
   joiner.finish();
   ASSERT_THAT(chains, SizeIs(2));
   EXPECT_THAT(chains[0].attempts, SizeIs(1));
+  EXPECT_THAT(chains[1].attempts, SizeIs(0));
+}
+
+TEST(Joiner, AnAttemptInVainBelongsToTheRequestThatFailedByItRatherThanToOneThatWentOn) {
+  const Topology topology = tests::gateway_and_shop();
+  std::vector<Chain> chains;
+  Joiner joiner(topology, [&](const Chain& chain) { chains.push_back(chain); });
+  joiner.add(HopMaker(kGateway, 0).id("request-1").answered(502, 0.5).make());
+  joiner.add(HopMaker(kGateway, 0.2).id("request-2").answered(504, 1000).make());
+  joiner.add(tests::attempt(kShop, 0.3, "refused"));
+  joiner.add(HopMaker(kShop, 0.4).id("request-2").client_fin(999).make());
+  joiner.finish();
+  ASSERT_THAT(chains, SizeIs(2));
+  EXPECT_THAT(chains[0].attempts, SizeIs(1));
+  EXPECT_EQ(chains[0].attempts[0].rivals, 1);
   EXPECT_THAT(chains[1].attempts, SizeIs(0));
 }
 
@@ -264,7 +374,8 @@ TEST(Joiner, HoldsOnlyWhatGoesOnAtOneTime) {
   Joiner joiner(topology, [&](const Chain&) { ++told; });
   for (int i = 0; i < 10'000; ++i)
     joiner.add(HopMaker(kGateway, i).id("request-" + std::to_string(i)).answered(200, 2).make());
-  EXPECT_GE(told, 9'990U);
+  // One begins each millisecond, and each is waited for until nothing more can be passed on.
+  EXPECT_GE(told, 9'890U);
 }
 
 }  // namespace

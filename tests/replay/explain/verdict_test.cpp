@@ -50,6 +50,14 @@ TEST(Verdict, AGoodAnswerNeedsNone) {
   EXPECT_EQ(verdict.answer, "200");
 }
 
+TEST(Verdict, WhatReachedAnUpstreamAfterTheAnswerDidNotCauseIt) {
+  const Verdict verdict = verdict_of(chain_of(
+      asked(504, 1000), {HopMaker(kShop, 1).client_fin(999),
+                         HopMaker(kShop, 1020).kept(9, 5000).server_rst(0, std::nullopt)}));
+  EXPECT_EQ(verdict.cause, Cause::response_timeout);
+  EXPECT_EQ(verdict.certainty, Certainty::seen);
+}
+
 TEST(Verdict, AKeptConnectionThatTheUpstreamClosedWithoutTheRequestIsStale) {
   const Verdict verdict = verdict_of(
       chain_of(asked(502, 3),
