@@ -25,6 +25,21 @@ bool waits_for_upstream(const Chain& chain, UnixTime at) {
   });
 }
 
+// How well a request explains one that is alike upstream.
+enum class Fit : std::uint8_t {
+  whole,  // it waits, has asked for nothing yet, and passed this answer on
+  first,  // it waits and has asked for nothing yet
+  again,  // it waits, since what it asked for before has ended
+  poor,
+};
+
+Fit fit_of(const Chain& above, const Hop& hop) {
+  if (!waits_for_upstream(above, hop.begin)) return Fit::poor;
+  if (!above.children.empty()) return Fit::again;
+  const bool passed_on = hop.status && hop.status == above.hop.status;
+  return passed_on ? Fit::whole : Fit::first;
+}
+
 // What a request did once an attempt was in vain, the best reason for having made it first.
 enum class Reaction : std::uint8_t {
   failed,  // it failed at once, with nothing else to show for it
@@ -78,19 +93,19 @@ Joiner::Found Joiner::find_above(const Hop& hop) const {
     if (key.kind > callers->kind || found == by_key_.end()) continue;
     if (best.above != nullptr && key.kind >= best.kind) continue;
     Found of_key{.kind = key.kind};
-    bool free = false;
+    Fit best_fit = Fit::poor;
     for (const auto& active : found->second) {
       const Chain& above = *active->chain;
       if (!callers->servers.contains(above.hop.server) || !encloses(active->span, span, key.kind)) {
         continue;
       }
       ++of_key.rivals;
-      // Of requests that are alike, the first that still waits; of those with one id, the
+      // Of requests that are alike, the first that best explains it; of those with one id, the
       // innermost.
-      const bool waits = waits_for_upstream(above, hop.begin);
+      const Fit fit = fit_of(above, hop);
       const bool better = of_key.above == nullptr ||
                           (key.kind == KeyKind::content
-                               ? waits && !free
+                               ? fit < best_fit
                                : active->chain->hop.begin >= of_key.above->chain->hop.begin);
       if (!better) continue;
       if (of_key.above != nullptr && key.kind != KeyKind::content &&
@@ -98,7 +113,7 @@ Joiner::Found Joiner::find_above(const Hop& hop) const {
         of_key.rivals = 1;  // what it encloses is above the one before, not beside it
       }
       of_key.above = &*active;
-      free = waits;
+      best_fit = fit;
     }
     if (of_key.above != nullptr) best = of_key;
   }

@@ -14,14 +14,6 @@ constexpr double kEnclosedShare = 0.95;
 // Requests alike are found by chance more often than not when there are that many at once.
 constexpr std::size_t kAlikeMax = 256;
 
-// The strongest kind of key that a request carries: a weaker one would only find it again.
-KeyKind strongest(const Hop& hop) {
-  KeyKind kind = KeyKind::content;
-  for (const JoinKey& key : hop.keys)
-    kind = std::min(kind, key.kind);
-  return kind;
-}
-
 // Whether two who are equally likely to be ahead may be so far apart (two standard deviations).
 bool by_chance(std::uint64_t one, std::uint64_t other) {
   if (one == 0 || other == 0) return false;
@@ -103,14 +95,15 @@ void TopologyLearner::see(const Hop& hop) {
   span.server = *names_.insert(hop.server).first;
   const UnixTime until{span.end.value_or(UnixTime{hop.begin.ns + kLongest.count()}).ns +
                        kRemembered.count()};
-  const KeyKind kind = strongest(hop);
-  for (const JoinKey& key : hop.keys) {
+  bool known_by_stronger = false;
+  for (const JoinKey& key : hop.keys) {  // the strongest first
     std::vector<Seen>& alike = recent_[key.hash];
     if (alike.size() >= kAlikeMax) continue;
-    // A request may lose or gain an id on its way, so all of its keys are remembered, but only its
-    // best one counts.
+    // A request may lose or gain an id on its way. What has found others by its id would only find
+    // them again.
     std::vector<std::string_view> around;
-    if (key.kind == kind) around = count(key.kind, span, alike);
+    if (!known_by_stronger) around = count(key.kind, span, alike);
+    known_by_stronger = known_by_stronger || !around.empty();
     alike.push_back({span, until, std::move(around)});
     forgetting_.emplace(until.ns, key.hash);
   }
@@ -174,6 +167,16 @@ const TopologyLearner::Pair* TopologyLearner::pair(KeyKind kind,
   return one == found->second.end() ? nullptr : &one->second;
 }
 
+// What the ids say of two listeners is not asked again of anything weaker: what is alike by chance
+// would call them.
+bool TopologyLearner::may_call(const Key& callee, const std::string& other, const Pair& its) const {
+  if (!its.encloses()) return false;
+  for (const KeyKind stronger : {KeyKind::request_id, KeyKind::trace}) {
+    if (stronger < callee.first && pair(stronger, callee.second, other) != nullptr) return false;
+  }
+  return true;
+}
+
 // Whether `one` rather than `other` is the caller.
 bool TopologyLearner::better(const Key& callee,
                              const std::string& one,
@@ -198,9 +201,9 @@ const std::string* TopologyLearner::closest(const Key& callee, const Others& oth
   const std::string* best = nullptr;
   std::size_t most = 0;
   for (const auto& [one, pair] : others) {
-    if (!pair.encloses()) continue;
+    if (!may_call(callee, one, pair)) continue;
     const auto beaten = std::count_if(others.begin(), others.end(), [&](const auto& other) {
-      return other.second.encloses() && better(callee, one, other.first);
+      return may_call(callee, other.first, other.second) && better(callee, one, other.first);
     });
     const std::size_t wins = static_cast<std::size_t>(beaten) + 1;
     if (wins <= most) continue;
@@ -224,7 +227,7 @@ void TopologyLearner::resolve(const Key& callee,
   Topology::Callers callers{
       .kind = kind, .servers = {*caller}, .exchanges = others.at(*caller).enclosed};
   for (const auto& [other, one] : others) {
-    if (&other == caller || !one.encloses()) continue;
+    if (&other == caller || !may_call(callee, other, one)) continue;
     // Another caller of the same server is seldom sent the same request.
     const Pair* both = pair(kind, *caller, other);
     const bool apart =

@@ -109,6 +109,7 @@ class TopologyLearner {
   [[nodiscard]] const Pair* pair(KeyKind kind,
                                  const std::string& callee,
                                  const std::string& other) const;
+  [[nodiscard]] bool may_call(const Key& callee, const std::string& other, const Pair& its) const;
   [[nodiscard]] bool better(const Key& callee,
                             const std::string& one,
                             const std::string& other) const;

@@ -186,6 +186,35 @@ TEST(Topology, WithoutIdsTheContentTells) {
   EXPECT_EQ(topology.callers_of(kShop)->kind, KeyKind::content);
 }
 
+// The gateway makes the id itself, so its clients' requests have none.
+TEST(Topology, WhereTheGatewayMakesTheIdTheContentTellsThatItCalls) {
+  std::vector<Hop> hops;
+  for (int i = 0; i < 3; ++i) {
+    const std::string id = "request-" + std::to_string(i);
+    const double begin = i * 1000.0;
+    hops.push_back(HopMaker(kGateway, begin).answered(200, 30).make());
+    hops.push_back(HopMaker(kShop, begin + 1).id(id).answered(200, 25).make());
+    hops.push_back(HopMaker(kOrigin, begin + 2).id(id).answered(200, 20).make());
+  }
+  const Topology topology = learn(hops);
+  EXPECT_TRUE(topology.calls(kGateway, kShop));
+  EXPECT_TRUE(topology.calls(kShop, kOrigin));
+  EXPECT_FALSE(topology.is_callee(kGateway));
+}
+
+TEST(Topology, GatewaysThatAreKnownByIdsAreNotSaidToCallEachOtherByContent) {
+  constexpr const char* kOtherGateway = "10.0.0.1:8081";
+  std::vector<Hop> hops;
+  for (int i = 0; i < 40; ++i) {
+    const std::string id = "request-" + std::to_string(i);
+    const double begin = i * 10.0;  // while the last ones are still waiting
+    hops.push_back(HopMaker(kGateway, begin).id(id).answered(200, 50).make());
+    hops.push_back(HopMaker(kOtherGateway, begin + 1).id(id).answered(200, 40).make());
+  }
+  const Topology topology = learn(hops);
+  EXPECT_FALSE(topology.is_callee(kGateway));
+}
+
 TEST(Joiner, PutsEachExchangeUnderTheInnermostThatEnclosesIt) {
   const auto hops = three_legs(2);
   const auto chains = join(hops, learn(hops));
@@ -293,6 +322,21 @@ TEST(Joiner, RequestsThatAreAlikeAreJoinedInTurnAndSaidToBeDoubtful) {
   EXPECT_THAT(shapes(chains), ElementsAre(pair, pair));
   EXPECT_EQ(chains[0].children.front().joined_by, KeyKind::content);
   EXPECT_EQ(chains[0].children.front().rivals, 1);
+}
+
+TEST(Joiner, OfRequestsThatAreAlikeTheOneThatPassedTheAnswerOnMadeIt) {
+  Topology topology;
+  topology.set(kShop, {.kind = KeyKind::content, .servers = {kGateway}});
+  const std::vector<Hop> hops = {HopMaker(kGateway, 0).answered(200, 50).make(),
+                                 HopMaker(kGateway, 1).answered(503, 44).make(),
+                                 HopMaker(kShop, 2).answered(503, 40).make(),
+                                 HopMaker(kShop, 3).answered(200, 40).make()};
+  const auto chains = join(hops, topology);
+  ASSERT_THAT(chains, SizeIs(2));
+  for (const Chain& chain : chains) {
+    ASSERT_THAT(chain.children, SizeIs(1));
+    EXPECT_EQ(chain.children.front().hop.status, chain.hop.status);
+  }
 }
 
 TEST(Joiner, AWeakerKeyIsNotBelievedWhereIdsAreUsed) {
