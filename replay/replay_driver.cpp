@@ -89,6 +89,7 @@ struct ReplayDriver::State : std::enable_shared_from_this<ReplayDriver::State> {
   std::optional<PlannedSend> upcoming;
   TimePoint begin;
   Done done;
+  std::unique_ptr<HttpClient> connected;  // to the target, and nothing was sent on it
   std::map<ConnectionKey, std::shared_ptr<Lane>> lanes;
   std::set<HttpClient*> active;
   ReplayFigures figures;
@@ -175,6 +176,11 @@ asio::awaitable<void> ReplayDriver::State::fly(Flight flight) {
   std::unique_ptr<HttpClient> side_client;
   std::unique_ptr<HttpClient>& slot = flight.side ? side_client : flight.lane->client;
   take_out_dead(slot);
+  if (!slot && connected) {
+    slot = std::move(connected);
+    ++figures.connections;
+    take_out_dead(slot);
+  }
   ClientAnswer answer;
   if (!slot) answer.error = co_await open(slot, deadline);
   if (answer.error == ClientError::none) {
@@ -249,9 +255,13 @@ ReplayDriver::~ReplayDriver() {
   state_->timer.cancel();
 }
 
-void ReplayDriver::start(ReplaySource source, TimePoint begin, Done done) {
+void ReplayDriver::start(ReplaySource source,
+                         TimePoint begin,
+                         Done done,
+                         std::unique_ptr<HttpClient> connected) {
   assert(!state_->source);
   assert(done);
+  state_->connected = std::move(connected);
   state_->source.emplace(std::move(source));
   state_->begin = begin;
   state_->done = std::move(done);

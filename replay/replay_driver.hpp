@@ -77,8 +77,12 @@ class ReplayDriver {
   ReplayDriver& operator=(const ReplayDriver&) = delete;
   ~ReplayDriver();
 
-  // Plays `source`; its time 0 is `begin`. `done` is called once, when every send has ended.
-  void start(ReplaySource source, TimePoint begin, Done done);
+  // Plays `source`; its time 0 is `begin`. `done` is called once, when every send has ended. The
+  // first send goes out on `connected`, a connection to the target that is open already, if any.
+  void start(ReplaySource source,
+             TimePoint begin,
+             Done done,
+             std::unique_ptr<gateway::HttpClient> connected = nullptr);
 
   // Sends nothing more; what is under way ends in its own time, by the timeout at the latest.
   void stop();

@@ -64,7 +64,7 @@ class Run {
   Result<ReplayOutcome> play(std::shared_ptr<const ReplayPlan> plan, const OpenSink& open_sink);
 
  private:
-  Result<HttpPeer> reach_target();
+  Result<std::unique_ptr<HttpClient>> reach_target();
   void show_progress();
   void stop_on_signal();
   void end();
@@ -84,18 +84,19 @@ class Run {
   bool interrupted_ = false;
 };
 
-// Looks the name up once, and says at once when nobody is there.
-Result<HttpPeer> Run::reach_target() {
-  HttpClient client(context_, clock_);
+// Looks the name up once, and says at once when nobody is there. The connection is for the first
+// send: one that nothing is sent on would puzzle whoever watches the target.
+Result<std::unique_ptr<HttpClient>> Run::reach_target() {
+  auto client = std::make_unique<HttpClient>(context_, clock_);
   std::optional<ClientConnect> outcome;
-  auto connecting = client.connect(options_.target, clock_.now() + kConnectTimeout);
+  auto connecting = client->connect(options_.target, clock_.now() + kConnectTimeout);
   asio::co_spawn(
       context_, std::move(connecting),
       [&outcome](const std::exception_ptr&, ClientConnect result) { outcome = std::move(result); });
   while (!outcome)
     context_.run_one();
   context_.restart();
-  if (outcome->error == ClientError::none) return client.peer();
+  if (outcome->error == ClientError::none) return client;
   return outside_error("cannot connect to " + options_.target.host + ":" +
                        std::to_string(options_.target.port) + ": " + outcome->detail +
                        "; is the target running?");
@@ -153,21 +154,22 @@ ReplayOutcome Run::outcome() {
 
 Result<ReplayOutcome> Run::play(std::shared_ptr<const ReplayPlan> plan, const OpenSink& open_sink) {
   allow_many_descriptors();
-  const Result<HttpPeer> target = reach_target();
+  Result<std::unique_ptr<HttpClient>> target = reach_target();
   if (!target) return target.error();
   Result<std::unique_ptr<EventSink>> sink = open_sink();
   if (!sink) return sink.error();
   differences_.emplace(std::move(*sink));
 
   ReplayDriverConfig config;
-  config.target = *target;
+  config.target = (*target)->peer();
   config.gateway = intern(options_.name);
   config.timeout = options_.timeout;
   config.late_bound = options_.late_bound;
   driver_.emplace(context_, clock_, *differences_, config);
   begin_ = clock_.now();
   next_progress_ = begin_;
-  driver_->start(ReplaySource(std::move(plan)), begin_, [this] { end(); });
+  driver_->start(
+      ReplaySource(std::move(plan)), begin_, [this] { end(); }, std::move(*target));
   stop_on_signal();
   show_progress();
   context_.run();
