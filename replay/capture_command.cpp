@@ -43,7 +43,7 @@ struct CaptureArguments {
   capture::Rotation rotation;
   capture::RecordOptions record;
   bool include_replays = false;
-  RedactionArguments redaction;
+  gateway::RedactionConfig redaction;
   double loss_share_max = 0.01;
   std::string output;
 

@@ -178,40 +178,54 @@ std::vector<Match> match(const Rows& a, const Rows& b) {
   return matching.take();
 }
 
-void compare_bodies(const ReconciledMessage& a,
-                    const ReconciledMessage& b,
-                    Difference partial,
-                    Difference body,
-                    std::vector<Difference>& found) {
-  if (!a.seen || !b.seen) return;
-  if (a.whole != b.whole) {
-    found.push_back(partial);
-  } else if (a.whole && a.redacted == b.redacted &&
-             (a.bytes != b.bytes || (!a.redacted && a.hash != b.hash))) {
-    found.push_back(body);
-  }
-}
+class Comparison {
+ public:
+  // Whether both hide the same under one key.
+  Comparison(bool same_redaction, MatchedBy how)
+      : same_redaction_(same_redaction), heads_(how == MatchedBy::connection) {}
 
-std::vector<Difference> differences_of(const ReconcileRow& a, const ReconcileRow& b) {
+  void compare(const ReconcileRow& a, const ReconcileRow& b) {
+    if (a.request.seen != b.request.seen) found.push_back(Difference::request_missing);
+    if (a.answer.seen != b.answer.seen) {
+      found.push_back(Difference::answer_missing);
+    } else if (a.status != b.status) {
+      found.push_back(Difference::status);
+    }
+    compare(a.request, b.request, Difference::request_partial, Difference::request_head,
+            Difference::request_body);
+    compare(a.answer, b.answer, Difference::answer_partial, Difference::answer_head,
+            Difference::answer_body);
+  }
+
   std::vector<Difference> found;
-  if (a.request.seen != b.request.seen) found.push_back(Difference::request_missing);
-  if (a.answer.seen != b.answer.seen) {
-    found.push_back(Difference::answer_missing);
-  } else if (a.status != b.status) {
-    found.push_back(Difference::status);
-  }
-  compare_bodies(a.request, b.request, Difference::request_partial, Difference::request_body,
-                 found);
-  compare_bodies(a.answer, b.answer, Difference::answer_partial, Difference::answer_body, found);
-  return found;
-}
+  bool head_hidden = false;  // a secret in it was replaced
+  bool body_hidden = false;
 
-bool cannot_compare(const ReconcileRow& a, const ReconcileRow& b) {
-  const auto redacted = [](const ReconciledMessage& message) {
-    return message.redacted && message.bytes > 0;
-  };
-  return redacted(a.request) || redacted(b.request) || redacted(a.answer) || redacted(b.answer);
-}
+ private:
+  void compare(const ReconciledMessage& a,
+               const ReconciledMessage& b,
+               Difference partial,
+               Difference head,
+               Difference body) {
+    if (!a.seen || !b.seen) return;
+    const bool comparable = same_redaction_ || (!a.redacted && !b.redacted);
+    if (!comparable) {
+      head_hidden = head_hidden || heads_;
+      body_hidden = body_hidden || a.bytes > 0 || b.bytes > 0;
+    } else if (heads_ && a.head != b.head) {
+      found.push_back(head);
+    }
+    if (a.whole != b.whole) {
+      found.push_back(partial);
+    } else if (a.whole && (comparable || a.redacted == b.redacted) &&
+               (a.bytes != b.bytes || (comparable && a.hash != b.hash))) {
+      found.push_back(body);
+    }
+  }
+
+  bool same_redaction_;
+  bool heads_;
+};
 
 // What of one recording the other does not hold.
 void count_only(const ReconcileRows& its,
@@ -270,6 +284,10 @@ std::string_view to_string(Difference difference) {
       return "request_partial";
     case Difference::answer_partial:
       return "answer_partial";
+    case Difference::request_head:
+      return "request_head";
+    case Difference::answer_head:
+      return "answer_head";
     case Difference::request_body:
       return "request_body";
     case Difference::answer_body:
@@ -300,6 +318,7 @@ Result<Reconciliation> reconcile(const std::string& a,
   result.b.exchanges = of_b->rows.size();
   result.a.losses = std::move(of_a->losses);
   result.b.losses = std::move(of_b->losses);
+  const bool same_redaction = !of_a->redaction.empty() && of_a->redaction == of_b->redaction;
   std::vector<Match> matches = match(of_a->rows, of_b->rows);
   std::sort(matches.begin(), matches.end(),
             [](const Match& one, const Match& two) { return one.a < two.a; });
@@ -312,14 +331,17 @@ Result<Reconciliation> reconcile(const std::string& a,
     ++result.matched_by[static_cast<std::size_t>(pair.how)];
     const ReconcileRow& one = of_a->rows[pair.a];
     const ReconcileRow& other = of_b->rows[pair.b];
-    if (cannot_compare(one, other)) ++result.bodies_not_compared;
-    const std::vector<Difference> differences = differences_of(one, other);
-    if (differences.empty()) continue;
+    Comparison comparison(same_redaction, pair.how);
+    comparison.compare(one, other);
+    if (comparison.head_hidden) ++result.heads_not_compared;
+    if (comparison.body_hidden) ++result.bodies_not_compared;
+    if (comparison.found.empty()) continue;
     ++result.differing;
-    for (const Difference difference : differences)
+    for (const Difference difference : comparison.found)
       ++result.differences[static_cast<std::size_t>(difference)];
     if (result.first_differing.size() < options.listed) {
-      result.first_differing.push_back({of_a->describe(one), of_b->describe(other), differences});
+      result.first_differing.push_back(
+          {of_a->describe(one), of_b->describe(other), comparison.found});
     }
   }
   count_only(*of_a, *of_b, matched_a, options.listed, result.a);

@@ -7,7 +7,10 @@
 //   id           the same request id; of those whose client and server the other never names
 //   request      the same method, target and body; of those, too
 // Several that are alike are told apart by their time, in order; a constant difference of the two
-// clocks is taken out. Pseudonyms in targets count as equal: their keys differ by recording.
+// clocks is taken out. To find an exchange, pseudonyms in targets count as equal.
+//
+// Messages in which secrets were replaced are compared if both recordings hide the same under one
+// key (--redact-key).
 #pragma once
 
 #include <array>
@@ -41,12 +44,14 @@ enum class Difference : std::uint8_t {
   answer_missing,
   request_partial,  // in one of them
   answer_partial,
+  request_head,  // the target or the fields; of pairs on the same connection
+  answer_head,
   request_body,
   answer_body,
 };
 
 inline constexpr std::size_t kMatchedByCount = 3;
-inline constexpr std::size_t kDifferenceCount = 7;
+inline constexpr std::size_t kDifferenceCount = 9;
 
 [[nodiscard]] std::string_view to_string(MatchedBy how);
 [[nodiscard]] std::string_view to_string(Difference difference);
@@ -85,7 +90,8 @@ struct Reconciliation {
   std::array<std::uint64_t, kMatchedByCount> matched_by{};
   std::uint64_t differing = 0;
   std::array<std::uint64_t, kDifferenceCount> differences{};
-  // Pairs whose bodies cannot be compared, since secrets in them were replaced.
+  // Pairs whose heads or bodies cannot be compared, since secrets in them were replaced.
+  std::uint64_t heads_not_compared = 0;
   std::uint64_t bodies_not_compared = 0;
   std::vector<ReconciledPair> first_differing{};
 

@@ -14,10 +14,11 @@ namespace {
 constexpr std::string_view kSelect =
     "SELECT e.id, e.at_ns, c.client, c.server, e.method, e.target, e.request_fields, e.status, "
     "e.request_complete, e.request_redacted, e.request_bytes, e.request_body_hash, "
-    "e.response_complete, e.response_redacted, e.response_bytes, e.response_body_hash "
+    "e.response_complete, e.response_redacted, e.response_bytes, e.response_body_hash, "
+    "e.response_fields "
     "FROM t_exchanges e LEFT JOIN t_connections c USING (connection) ORDER BY e.at_ns, e.id";
 
-// Its pseudonyms are of this recording only.
+// Its pseudonyms may be of this recording only.
 std::string without_pseudonyms(std::string_view text) {
   constexpr std::string_view kMark = "redacted-";
   constexpr std::size_t kDigits = 16;
@@ -38,6 +39,24 @@ std::string_view id_of(const std::vector<RecordedField>& fields, const std::stri
     if (const std::string_view id = value_of(fields, name); !id.empty()) return id;
   }
   return {};
+}
+
+// Of the fields and trailers that are written, in any order: that is for their writer to choose.
+std::uint64_t fields_hash(std::string_view written) {
+  std::vector<RecordedField> fields;
+  std::vector<RecordedField> trailers;
+  decode_fields(written, fields, trailers);
+  std::uint64_t hash = 0;
+  const auto add = [&](std::vector<RecordedField>& list, std::uint64_t seed) {
+    for (RecordedField& field : list) {
+      for (char& c : field.name)
+        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+      hash += stable_hash(field.value, stable_hash(field.name, seed));
+    }
+  };
+  add(fields, 1);
+  add(trailers, 2);
+  return hash;
 }
 
 std::uint16_t port_of(std::string_view address) {
@@ -126,6 +145,9 @@ Result<ReconcileRows> read_reconcile_rows(const std::string& path,
   auto ledger = recording->ledger();
   if (!ledger) return ledger.error();
   ReconcileRows result;
+  for (const LedgerLine& line : *ledger) {
+    if (line.what == kRedactionLine) result.redaction = line.note;
+  }
   std::copy_if(ledger->begin(), ledger->end(), std::back_inserter(result.losses), tells_a_loss);
   auto database = Database::open(path, Database::Mode::read);
   if (!database) return database.error();
@@ -159,7 +181,9 @@ Result<ReconcileRows> read_reconcile_rows(const std::string& path,
     }
     if (!select->is_null(7)) row.status = static_cast<int>(select->integer(7));
     row.request = message_of(*select, 8);
+    row.request.head = stable_hash(select->bytes(5), fields_hash(select->bytes(6)));
     row.answer = message_of(*select, 12);
+    row.answer.head = fields_hash(select->bytes(16));
   }
 }
 

@@ -20,6 +20,7 @@ struct ReconciledMessage {
   bool redacted = false;
   std::int64_t bytes = 0;
   std::array<char, 20> hash{};  // zeros: it has no body
+  std::uint64_t head = 0;       // of the target and the fields, in any order
 };
 
 struct ReconcileRow {
@@ -51,6 +52,7 @@ struct ReconcileRows {
   std::vector<ReconcileRow> rows;  // in the order of their time
   std::vector<std::string> texts;
   std::vector<LedgerLine> losses;
+  std::string redaction;  // equal in recordings that hide the same under one key; may be empty
 
   [[nodiscard]] std::string_view name(std::uint32_t text) const { return texts[text]; }
 

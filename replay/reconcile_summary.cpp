@@ -108,9 +108,10 @@ std::string render(const Reconciliation& result) {
       out << " " << to_string(difference);
     out << "\n";
   }
-  if (result.bodies_not_compared > 0) {
-    out << "bodies not compared, since secrets in them were replaced: "
-        << result.bodies_not_compared << "\n";
+  if (result.heads_not_compared + result.bodies_not_compared > 0) {
+    out << "not compared, since secrets in them were replaced: " << result.heads_not_compared
+        << " heads, " << result.bodies_not_compared
+        << " bodies; recordings that hide the same with one --redact-key can be compared\n";
   }
   render_side(out, 'A', 'B', result.a, result.b);
   render_side(out, 'B', 'A', result.b, result.a);
@@ -130,6 +131,7 @@ std::string render_json(const Reconciliation& result) {
   json["differing"] = result.differing;
   for (std::size_t i = 0; i < kDifferenceCount; ++i)
     json["differences"][std::string(to_string(static_cast<Difference>(i)))] = result.differences[i];
+  json["heads_not_compared"] = result.heads_not_compared;
   json["bodies_not_compared"] = result.bodies_not_compared;
   json["first_differing"] = nlohmann::ordered_json::array();
   for (const ReconciledPair& pair : result.first_differing) {

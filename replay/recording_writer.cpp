@@ -84,7 +84,25 @@ void remove_if_empty(const std::string& path) {
   if (stat(path.c_str(), &status) == 0 && status.st_size == 0) std::remove(path.c_str());
 }
 
-std::vector<LedgerLine> ledger_of(const BodyStore::Counts& bodies, const Redactor* redactor) {
+// Of rules and a key: equal for equal ones, and without the key it says nothing about it.
+std::string mark_of(const RedactionRules& rules, Redactor& redactor) {
+  std::string text = std::string("redaction rules\nnumbers ") + (rules.numbers ? "1" : "0") + "\n";
+  const auto add = [&](std::string_view kind, std::vector<std::string> names) {
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names)
+      text.append(kind).append(" ").append(name).append("\n");
+  };
+  add("field", rules.fields);
+  add("parameter", rules.parameters);
+  add("json", rules.json);
+  add("allowed", rules.allowed);
+  const std::string pseudonym = redactor.pseudonym(text);
+  return pseudonym.substr(pseudonym.find('-') + 1);
+}
+
+std::vector<LedgerLine> ledger_of(const BodyStore::Counts& bodies,
+                                  const Redactor* redactor,
+                                  const std::string& redaction_mark) {
   std::vector<LedgerLine> lines;
   lines.push_back({"bodies stored", bodies.bodies, bodies.bytes,
                    std::to_string(bodies.stored_bytes) + " bytes on disk"});
@@ -94,6 +112,7 @@ std::vector<LedgerLine> ledger_of(const BodyStore::Counts& bodies, const Redacto
     return lines;
   }
   const RedactionCounts counts = redactor->counts();
+  lines.push_back({std::string(kRedactionLine), 0, 0, redaction_mark});
   lines.push_back({"redacted fields", counts.fields, 0, "credentials, cookies, URLs"});
   lines.push_back({"redacted bodies", counts.bodies, 0, "messages"});
   lines.push_back({"redacted parameters", counts.content.parameters, 0, "of URLs and forms"});
@@ -114,6 +133,7 @@ struct RecordingWriter::State {
   std::optional<RecordingRows> rows;
   std::optional<BodyStore> bodies;
   std::optional<Redactor> redactor;
+  std::string redaction_mark;
   std::int64_t next_id = 1;
   std::unordered_set<std::int64_t> connections;
   std::uint64_t exchanges = 0;
@@ -170,6 +190,7 @@ Result<RecordingWriter> RecordingWriter::create(const std::string& path,
     state->redactor.emplace(std::move(*names), options.redaction_key.empty()
                                                    ? Pseudonyms()
                                                    : Pseudonyms(options.redaction_key));
+    state->redaction_mark = mark_of(options.redaction, *state->redactor);
   }
   return RecordingWriter(std::move(state));
 }
@@ -266,7 +287,8 @@ Result<void> RecordingWriter::State::complete(std::span<const LedgerLine> ledger
   for (const LedgerLine& line : ledger) {
     if (auto done = rows->add(line); !done) return done;
   }
-  for (const LedgerLine& line : ledger_of(bodies->counts(), redactor ? &*redactor : nullptr)) {
+  for (const LedgerLine& line :
+       ledger_of(bodies->counts(), redactor ? &*redactor : nullptr, redaction_mark)) {
     if (auto done = rows->add(line); !done) return done;
   }
   if (auto done = database->execute(recording_indices()); !done) return done;

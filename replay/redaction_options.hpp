@@ -1,8 +1,7 @@
 // The options by which every command that writes a recording is told what to hide.
 #pragma once
 
-#include <string>
-
+#include "gateway/config/redaction_config.hpp"
 #include "gateway/core/result.hpp"
 #include "replay/recording_writer.hpp"
 
@@ -12,17 +11,10 @@ class App;
 
 namespace gatedrill::replay {
 
-struct RedactionArguments {
-  bool keep_secrets = false;
-  bool keep_numbers = false;
-  RedactionRules rules{};
-  std::string key_file{};
-};
-
-// `arguments` outlives the parsing.
-void add_redaction_options(CLI::App& command, RedactionArguments& arguments);
+// `redaction` outlives the parsing.
+void add_redaction_options(CLI::App& command, gateway::RedactionConfig& redaction);
 
 // Reads the key's file, or makes it. Fails if that cannot be, or if options contradict each other.
-[[nodiscard]] Result<RecordingOptions> recording_options(const RedactionArguments& arguments);
+[[nodiscard]] Result<RecordingOptions> recording_options(const gateway::RedactionConfig& redaction);
 
 }  // namespace gatedrill::replay

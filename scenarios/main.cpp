@@ -11,6 +11,7 @@
 #include "gateway/proxy/command.hpp"
 #include "replay/capture_command.hpp"
 #include "replay/formats/format_commands.hpp"
+#include "replay/redaction_options.hpp"
 #include "replay/replay_command.hpp"
 #include "replay/tap/gateway_recorder.hpp"
 #include "replay/traffic_command.hpp"
@@ -44,8 +45,9 @@ int run(int argc, char** argv) {
                                             queue)(path);
   };
   gatedrill::scenarios::add_run_command(app, exit_status);
-  gatedrill::gateway::add_gateway_command(app, sampling_sinks, gatedrill::replay::record_gateway,
-                                          exit_status);
+  gatedrill::gateway::add_gateway_command(
+      app, sampling_sinks,
+      {gatedrill::replay::record_gateway, gatedrill::replay::add_redaction_options}, exit_status);
   gatedrill::replay::add_capture_command(app, exit_status);
   gatedrill::replay::add_import_command(app, exit_status);
   gatedrill::replay::add_export_command(app, exit_status);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "gateway/config/redaction_config.hpp"
 #include "gateway/core/time.hpp"
 #include "gateway/http/h1/head_parser.hpp"
 #include "gateway/http/options.hpp"
@@ -56,8 +57,8 @@ struct AccessLogConfig {
 
 // The traffic itself, both legs, into a recording (replay/RECORDING.md). For `gatedrill gateway`.
 struct RecordConfig {
-  std::string traffic;        // the file; empty: none
-  bool keep_secrets = false;  // as they are, not pseudonyms for them
+  std::string traffic;  // the file; empty: none
+  RedactionConfig redaction;
   // What may wait to be written, for each thread; what comes beyond it is counted, and lost.
   std::uint64_t buffer_bytes = std::uint64_t{64} * 1024 * 1024;
 

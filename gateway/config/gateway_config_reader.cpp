@@ -89,7 +89,17 @@ void read_access_log(YamlReader& reader, AccessLogConfig& config) {
   reader.optional("sample_ok", config.sample_ok, at_least(1U));
 }
 
-// `traffic.db`, or {traffic: traffic.db, keep_secrets: true, buffer: 64MiB}.
+// {fields: [x-user], params: [iban], json: ['$.user.name'], allow: [sid], key: shared.key}
+void read_redact(YamlReader& reader, RedactionConfig& config) {
+  reader.optional("fields", config.fields);
+  reader.optional("params", config.params);
+  reader.optional("json", config.json);
+  reader.optional("allow", config.allow);
+  reader.optional("key", as_path(config.key_file));
+}
+
+// `traffic.db`, or {traffic: traffic.db, keep_secrets: true, keep_numbers: true, redact: {...},
+// buffer: 64MiB}.
 void read_record(YamlReader& reader, RecordConfig& config) {
   if (!reader.is_map()) {
     read_yaml(reader, config.traffic);
@@ -97,7 +107,12 @@ void read_record(YamlReader& reader, RecordConfig& config) {
     return;
   }
   reader.required("traffic", config.traffic, not_empty);
-  reader.optional("keep_secrets", config.keep_secrets);
+  reader.optional("keep_secrets", config.redaction.keep_secrets);
+  reader.optional("keep_numbers", config.redaction.keep_numbers);
+  reader.optional("redact", [&](YamlReader& redact) { read_redact(redact, config.redaction); });
+  if (config.redaction.keep_secrets && config.redaction.says_how()) {
+    reader.problem_at("redact", "hides nothing while keep_secrets is true; leave one of them out");
+  }
   constexpr std::uint64_t kBufferMin = std::uint64_t{1024} * 1024;
   reader.optional("buffer", as_size(config.buffer_bytes), at_least(kBufferMin));
 }

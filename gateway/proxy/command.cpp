@@ -21,6 +21,7 @@ struct Options {
   std::string config;
   std::string out;
   std::string record;
+  RedactionConfig redaction;
   std::string which_route;
   std::vector<std::string> assignments;
 };
@@ -78,6 +79,30 @@ struct Makers {
   SamplingSinkFactory sinks;
   TrafficRecorderFactory recorders;
 };
+
+void append(std::vector<std::string>& list, const std::vector<std::string>& more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
+
+// What the command line says comes on top of the file's `record`.
+Result<void> add_record_options(const Options& options, RecordConfig& record) {
+  const RedactionConfig& more = options.redaction;
+  if (!options.record.empty()) record.traffic = options.record;
+  if (record.traffic.empty() && more != RedactionConfig{}) {
+    return usage_error(
+        "what to hide was said, but not where to record; say --record traffic.db, or `record` in "
+        "gateway.yaml");
+  }
+  RedactionConfig& all = record.redaction;
+  all.keep_secrets = all.keep_secrets || more.keep_secrets;
+  all.keep_numbers = all.keep_numbers || more.keep_numbers;
+  append(all.fields, more.fields);
+  append(all.params, more.params);
+  append(all.json, more.json);
+  append(all.allow, more.allow);
+  if (!more.key_file.empty()) all.key_file = more.key_file;
+  return {};
+}
 
 Result<void> serve(const GatewayConfig& config, const std::string& out, const Makers& make) {
   std::unique_ptr<EventSink> sink = std::make_unique<NullSink>();
@@ -137,7 +162,7 @@ Result<void> run(const Options& options, const Makers& make) {
   }
   static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
   raise_descriptor_limit();
-  if (!options.record.empty()) config->record.traffic = options.record;
+  if (auto added = add_record_options(options, config->record); !added) return added;
   return serve(*config, options.out, make);
 }
 
@@ -145,7 +170,7 @@ Result<void> run(const Options& options, const Makers& make) {
 
 void add_gateway_command(CLI::App& app,
                          SamplingSinkFactory sinks,
-                         TrafficRecorderFactory recorders,
+                         TrafficRecording recording,
                          int& exit_status) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("gateway", "the gateway alone, as one would deploy it");
@@ -153,6 +178,7 @@ void add_gateway_command(CLI::App& app,
   command->add_option("-o,--out", options->out, "record what happens into this run.db");
   command->add_option("--record", options->record,
                       "record the traffic of both legs into this traffic.db");
+  recording.add_options(*command, options->redaction);
   command->add_option("--set", options->assignments,
                       "change a setting, as in --set timeouts.response=2s");
   command->add_option_function<std::string>(
@@ -167,7 +193,7 @@ void add_gateway_command(CLI::App& app,
       "Examples:\n"
       "  gatedrill gateway -c gateway.yaml -o run.db\n"
       "  gatedrill gateway -c gateway.yaml --which-route 'GET http://shop.example/order/1'");
-  Makers make{std::move(sinks), std::move(recorders)};
+  Makers make{std::move(sinks), std::move(recording.open)};
   command->callback([options, make = std::move(make), &exit_status] {
     if (const auto done = run(*options, make); !done) {
       std::cerr << "gatedrill gateway: " << done.error().message << "\n";

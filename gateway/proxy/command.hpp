@@ -26,11 +26,17 @@ using SamplingSinkFactory = std::function<Result<std::unique_ptr<EventSink>>(
 using TrafficRecorderFactory = std::function<Result<std::unique_ptr<TrafficRecorder>>(
     const RecordConfig& config, std::size_t shards, const Clock& clock)>;
 
-// `sinks` opens run.db for -o, `recorders` the recording for --record. exit_status: 0 stopped by a
+struct TrafficRecording {
+  TrafficRecorderFactory open;
+  // The options that say what it hides.
+  std::function<void(CLI::App& command, RedactionConfig& redaction)> add_options;
+};
+
+// `sinks` opens run.db for -o, `recording` is for --record. exit_status: 0 stopped by a
 // signal, 2 a wrong configuration, 3 a port in use and the like, 4 a recording with holes.
 void add_gateway_command(CLI::App& app,
                          SamplingSinkFactory sinks,
-                         TrafficRecorderFactory recorders,
+                         TrafficRecording recording,
                          int& exit_status);
 
 }  // namespace gatedrill::gateway

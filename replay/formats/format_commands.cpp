@@ -64,7 +64,7 @@ class ProgressLine {
 struct ImportArguments {
   std::string format;
   std::vector<std::string> files;
-  RedactionArguments redaction;
+  gateway::RedactionConfig redaction;
   std::string output;
 };
 

@@ -13,6 +13,7 @@
 
 #include "replay/capture/ledger.hpp"
 #include "replay/recording_writer.hpp"
+#include "replay/redaction_options.hpp"
 #include "replay/tap/shard_tap.hpp"
 #include "replay/tap/tapped_stream.hpp"
 
@@ -191,7 +192,9 @@ Result<TrafficRecorder::Report> GatewayRecorder::finish() {
 Result<std::unique_ptr<TrafficRecorder>> record_gateway(const gateway::RecordConfig& config,
                                                         std::size_t shards,
                                                         const Clock& clock) {
-  auto writer = RecordingWriter::create(config.traffic, {.keep_secrets = config.keep_secrets});
+  const auto options = recording_options(config.redaction);
+  if (!options) return options.error();
+  auto writer = RecordingWriter::create(config.traffic, *options);
   if (!writer) return writer.error();
   return std::unique_ptr<TrafficRecorder>(
       std::make_unique<GatewayRecorder>(config, shards, clock, std::move(*writer)));

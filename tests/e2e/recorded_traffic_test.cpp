@@ -33,8 +33,10 @@ class RecordedTrafficTest : public ::testing::Test {
 
   ~RecordedTrafficTest() override { fs::remove_all(folder_); }
 
-  [[nodiscard]] std::string config(std::uint16_t origin, const std::string& more = {}) const {
-    return "record: {traffic: " + traffic_ +
+  [[nodiscard]] std::string config(std::uint16_t origin,
+                                   const std::string& more = {},
+                                   const std::string& record = {}) const {
+    return "record: {traffic: " + traffic_ + record +
            "}\nupstreams:\n  shop:\n    endpoints: ['127.0.0.1:" + std::to_string(origin) +
            "']\n    health: off\nroutes:\n  - upstream: shop\n" + more;
   }
@@ -172,6 +174,97 @@ TEST_F(RecordedTrafficTest, TheTapAndACaptureOfTheSameRunAgreeAndAPlantedLossIsF
   EXPECT_THAT(lost.out, HasSubstr("only in A: 1\n"));
   EXPECT_THAT(lost.out, HasSubstr("A holds 100.0000 %"));
   EXPECT_THAT(lost.out, HasSubstr(whole[whole.size() / 2].client + " to "));
+}
+
+// The order that is sent holds secrets of every kind.
+TEST_F(RecordedTrafficTest, ATapAndACaptureUnderOneKeyAreComparedToTheLastSecret) {
+  fs::permissions(folder_, fs::perms::all);
+  const std::string why = LiveCapture::missing_permission(folder_);
+  if (!why.empty()) GTEST_SKIP() << why;
+  const std::string key = folder_ / "shared.key";
+  constexpr int kRequests = 20;
+  for (const bool one_key : {true, false}) {
+    ScriptedPeer origin([](PeerSocket& peer, int) {
+      const std::string body = R"({"token": "t0ken-of-ann", "iban": "X"})";
+      while (!peer.read_request().empty()) {
+        peer.send(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nSet-Cookie: sid=s3ssion\r\n"
+            "Content-Length: " +
+            std::to_string(body.size()) + "\r\n\r\n" + body);
+      }
+    });
+    GatewayProgram gateway(
+        config(
+            origin.port(), {},
+            ", keep_numbers: true, redact: {json: ['$.iban'], fields: [x-user], key: " + key + "}"),
+        folder_);
+    const std::string wire = folder_ / "wire.db";
+    LiveCapture capture(
+        folder_, {"-i", "lo", "--port", std::to_string(gateway.port()), "--port",
+                  std::to_string(origin.port()), "-o", wire, "--keep-numbers", "--redact-json",
+                  "$.iban", "--redact-field", "x-user", "--redact-key",
+                  one_key ? key : std::string(folder_ / "other.key")});
+    auto client = RawSocket::connect(gateway.port());
+    for (int i = 0; i < kRequests; ++i) {
+      client.send("POST /login?token=t0psecret" + std::to_string(i) +
+                  " HTTP/1.1\r\nHost: shop\r\nCookie: sid=c00kie\r\nX-User: ann\r\nContent-Type: "
+                  "application/x-www-form-urlencoded\r\nContent-Length: 25\r\n\r\n"
+                  "user=ann&password=hunter2");
+      ASSERT_THAT(client.read_until("X\"}").bytes, HasSubstr("200"));
+    }
+    client.close();
+    ASSERT_EQ(gateway.stop(10s), 0) << gateway.log();
+    ASSERT_EQ(capture.interrupt(), 0) << capture.log();
+    for (const std::string& file : {traffic_, wire}) {
+      const std::string bytes = run_shell("cat " + file).out;
+      for (const auto secret : {"t0psecret", "c00kie", "hunter2", "t0ken-of-ann", "s3ssion"})
+        EXPECT_THAT(bytes, ::testing::Not(HasSubstr(secret))) << file;
+    }
+    const ProgramRun both = run_gatedrill("traffic reconcile " + traffic_ + " " + wire);
+    EXPECT_EQ(both.status, 0) << both.out << both.errors;
+    const std::string all = std::to_string(2 * kRequests);
+    EXPECT_THAT(both.out, HasSubstr("A holds 100.0000 % of B: " + all + " of " + all));
+    EXPECT_THAT(both.out, HasSubstr("B holds 100.0000 % of A: " + all + " of " + all));
+    const std::string hidden =
+        "not compared, since secrets in them were replaced: " + all + " heads, " + all + " bodies";
+    EXPECT_EQ(both.out.find("not compared") == std::string::npos, one_key) << both.out;
+    if (!one_key) {
+      EXPECT_THAT(both.out, HasSubstr(hidden));
+    }
+  }
+}
+
+TEST_F(RecordedTrafficTest, WhatToHideMayBeSaidOnTheCommandLineToo) {
+  ScriptedPeer origin(always_answer("hello"));
+  const std::string plain =
+      "upstreams: {shop: {endpoints: ['127.0.0.1:" + std::to_string(origin.port()) +
+      "'], health: off}}\nroutes: [{upstream: shop}]\n";
+  GatewayProgram gateway(plain, folder_,
+                         {.arguments = {"--record", traffic_, "--redact-field", "x-user",
+                                        "--redact-allow", "cookie"}});
+  auto client = RawSocket::connect(gateway.port());
+  client.send("GET / HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\nCookie: sid=c00kie\r\n\r\n");
+  ASSERT_THAT(client.read_until("hello").bytes, HasSubstr("200"));
+  EXPECT_EQ(gateway.stop(10s), 0) << gateway.log();
+  ASSERT_EQ(exchanges().size(), 2U);
+  for (const auto& exchange : exchanges()) {
+    EXPECT_THAT(std::string(replay::value_of(exchange.request->fields, "X-User")),
+                ::testing::StartsWith("redacted-"));
+    EXPECT_EQ(replay::value_of(exchange.request->fields, "Cookie"), "sid=c00kie");
+  }
+
+  const auto refused = [&](const std::vector<std::string>& arguments, const std::string& text) {
+    try {
+      const GatewayProgram started(plain, folder_, {.arguments = arguments});
+      ADD_FAILURE() << "it started";
+    } catch (const std::runtime_error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(text));
+    }
+  };
+  refused({"--redact-field", "x-user"}, "say --record traffic.db");
+  refused({"--record", traffic_, "--keep-secrets", "--redact-field", "x-user"},
+          "--keep-secrets hides nothing");
+  refused({"--record", traffic_, "--redact-json", "iban"}, "not understood at character 1");
 }
 
 TEST_F(RecordedTrafficTest, APlaceThatCannotBeWrittenKeepsTheGatewayFromStarting) {

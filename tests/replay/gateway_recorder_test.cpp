@@ -150,7 +150,7 @@ TEST_F(GatewayRecorderTest, AConnectionSaysHowItWasOpenedAndClosed) {
 
 TEST_F(GatewayRecorderTest, SecretsReachTheFileOnlyOnRequest) {
   for (const bool keep : {false, true}) {
-    config_.keep_secrets = keep;
+    config_.redaction.keep_secrets = keep;
     start();
     TappedConnection client = accepted();
     tap().on_received(client, "GET /?token=t0psecret HTTP/1.1\r\nCookie: sid=c00kie\r\n\r\n");

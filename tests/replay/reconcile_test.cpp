@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "replay/reconcile_command.hpp"
+#include "replay/reconcile_summary.hpp"
 #include "replay/recording_writer.hpp"
 
 namespace gatedrill::replay {
@@ -64,8 +65,9 @@ class ReconcileTest : public ::testing::Test {
 
   void write(const std::string& name,
              const std::vector<RecordedExchange>& exchanges,
-             const std::vector<LedgerLine>& ledger = {}) const {
-    auto writer = std::move(RecordingWriter::create(path(name), {}).value());
+             const std::vector<LedgerLine>& ledger = {},
+             const RecordingOptions& options = {}) const {
+    auto writer = std::move(RecordingWriter::create(path(name), options).value());
     for (const RecordedExchange& one : exchanges)
       ASSERT_TRUE(writer.add(one));
     ASSERT_TRUE(writer.finish(ledger));
@@ -243,6 +245,58 @@ TEST_F(ReconcileTest, PseudonymsOfTwoRecordingsAreTheSameSecret) {
   EXPECT_TRUE(result.equal());
   EXPECT_EQ(result.matched, 30U);
   EXPECT_EQ(result.bodies_not_compared, 30U);
+  EXPECT_EQ(result.heads_not_compared, 30U);
+  EXPECT_THAT(render(result), HasSubstr("secrets in them were replaced: 30 heads, 30 bodies"));
+}
+
+TEST_F(ReconcileTest, WhatIsHiddenByTheSameRulesUnderOneKeyIsCompared) {
+  std::vector<RecordedExchange> all = shop();
+  for (RecordedExchange& one : all) {
+    one.request->fields = {{"Cookie", "sid=c00kie"},
+                           {"Content-Type", "application/x-www-form-urlencoded"}};
+    one.request->body = "password=hunter2";
+  }
+  const RecordingOptions one_key{.redaction_key = "sixteen bytes or more"};
+  write("a.db", all, {}, one_key);
+  std::reverse(all[3].request->fields.begin(), all[3].request->fields.end());
+  write("b.db", all, {}, one_key);
+  const Reconciliation same = reconciled();
+  EXPECT_TRUE(same.equal()) << render(same);
+  EXPECT_EQ(same.bodies_not_compared + same.heads_not_compared, 0U);
+
+  // A secret that differs is seen, though neither recording holds it.
+  all[7].request->body = "password=hunter3";
+  all[9].request->fields[0].value = "sid=c00kiE";
+  write("b.db", all, {}, one_key);
+  const Reconciliation differing = reconciled();
+  EXPECT_EQ(differing.differing, 2U);
+  EXPECT_EQ(differing.differences[static_cast<std::size_t>(Difference::request_body)], 1U);
+  EXPECT_EQ(differing.differences[static_cast<std::size_t>(Difference::request_head)], 1U);
+
+  // Other rules hide something else: that is no difference of the traffic.
+  RecordingOptions other_rules = one_key;
+  other_rules.redaction.fields = {"content-type"};
+  write("b.db", all, {}, other_rules);
+  EXPECT_EQ(reconciled().heads_not_compared, 30U);
+  EXPECT_TRUE(reconciled().equal());
+}
+
+TEST_F(ReconcileTest, HeadsAreComparedOnOneConnectionOnly) {
+  std::vector<RecordedExchange> all = shop();
+  write("a.db", all);
+  all[2].request->fields.push_back({"Via", "1.1 front"});
+  all[4].response->fields.push_back({"Age", "7"});
+  write("b.db", all);
+  const Reconciliation same = reconciled();
+  EXPECT_EQ(same.differences[static_cast<std::size_t>(Difference::request_head)], 1U);
+  EXPECT_EQ(same.differences[static_cast<std::size_t>(Difference::answer_head)], 1U);
+  EXPECT_THAT(render(same), HasSubstr("request_head: 1"));
+  // Elsewhere a proxy may have been in between.
+  for (RecordedExchange& one : all)
+    one.client = "10.9.9.9:1";
+  write("b.db", all);
+  EXPECT_EQ(reconciled().matched, 30U);
+  EXPECT_EQ(reconciled().differing, 0U);
 }
 
 TEST_F(ReconcileTest, PortsNarrowBothAndServersThatTheOtherNeverNamesAreSaid) {

@@ -33,6 +33,7 @@ GatewayProgram::GatewayProgram(const std::string& config,
     arguments.emplace_back("-o");
     arguments.push_back(options.record);
   }
+  arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
   if (options.descriptors > 0) {
     const std::string limit = std::to_string(options.descriptors);
     arguments.insert(arguments.begin(), {"prlimit", "--nofile=" + limit + ":" + limit});

@@ -5,14 +5,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tests/support/child_program.hpp"
 
 namespace gatedrill::testing {
 
 struct GatewayProgramOptions {
-  std::string record = {};  // the run.db to write; none if empty
-  int descriptors = 0;      // its limit; 0: what the system allows
+  std::string record = {};                  // the run.db to write; none if empty
+  int descriptors = 0;                      // its limit; 0: what the system allows
+  std::vector<std::string> arguments = {};  // more of them
 };
 
 class GatewayProgram {

@@ -64,7 +64,9 @@ listen: ['[::1]:0', 'localhost:80']
 threads: 2
 cause_header: true
 sample_ok: 50
-record: {traffic: t.db, keep_secrets: true, buffer: 2MiB}
+record:
+  {traffic: t.db, keep_numbers: true, buffer: 2MiB,
+   redact: {fields: [x-user], params: [iban], json: ['$.user.name'], allow: [sid], key: shared.key}}
 response: {max_header: 1KiB, max_header_line: 2KiB, max_header_fields: 3}
 drain_timeout: 20s
 replay_buffer: 16KiB
@@ -115,7 +117,13 @@ routes:
   EXPECT_TRUE(config.cause_header);
   EXPECT_EQ(config.sample_ok, 50U);
   EXPECT_EQ(config.record.traffic, "t.db");
-  EXPECT_TRUE(config.record.keep_secrets);
+  EXPECT_FALSE(config.record.redaction.keep_secrets);
+  EXPECT_TRUE(config.record.redaction.keep_numbers);
+  EXPECT_THAT(config.record.redaction.fields, ElementsAre("x-user"));
+  EXPECT_THAT(config.record.redaction.params, ElementsAre("iban"));
+  EXPECT_THAT(config.record.redaction.json, ElementsAre("$.user.name"));
+  EXPECT_THAT(config.record.redaction.allow, ElementsAre("sid"));
+  EXPECT_THAT(config.record.redaction.key_file, "shared.key");
   EXPECT_EQ(config.record.buffer_bytes, 2097152U);
   EXPECT_EQ(config.response_head.head_bytes, 1024U);
   EXPECT_EQ(config.response_head.line_bytes, 2048U);
@@ -226,8 +234,10 @@ TEST(GatewayConfig, RefusesWhatCannotBeMeant) {
       {"sample_ok=0", "sample_ok: must be at least 1, got 0"},
       {"record={keep_secrets: true}", "record.traffic: is required"},
       {"record=''", "record: must not be empty"},
-      {"record={traffic: t.db, buffer: 5KiB}",
-       "record.buffer: must be at least 1048576, got 5120"},
+      {"record={traffic: t.db, keep_secrets: true, redact: {fields: [x-user]}}",
+       "record.redact: hides nothing while keep_secrets is true; leave one of them out"},
+      {"record={traffic: t.db, redact: {key: ''}}", "record.redact.key: must not be empty"},
+      {"record={traffic: t.db, buffer: 5KiB}", "record.buffer: must be at least 1048576, got 5120"},
       {"threads=0", "threads: must be from 1 to 64, got 0"},
       {"listen=[]", "listen: needs at least one address"},
       {"listen=[80]",
