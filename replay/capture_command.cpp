@@ -20,6 +20,7 @@
 #include "replay/capture/queued_source.hpp"
 #include "replay/capture/record.hpp"
 #include "replay/capture/recording_files.hpp"
+#include "replay/capture/tls_key_log.hpp"
 #include "replay/capture_outcome.hpp"
 #include "replay/command_end.hpp"
 #include "replay/redaction_options.hpp"
@@ -40,6 +41,7 @@ struct CaptureArguments {
   std::string file;
   capture::LiveOptions live;  // its filter and ports hold for files too
   std::string user;
+  std::string key_log;
   capture::Rotation rotation;
   capture::RecordOptions record;
   bool include_replays = false;
@@ -93,6 +95,17 @@ int run_capture(CaptureArguments& arguments) {
   // Before privileges go: the key of the pseudonyms may be a file that only this user reads.
   const auto writing = recording_options(arguments.redaction);
   if (!writing) return fail("capture", writing.error());
+  std::optional<capture::KeyLogFile> key_log;
+  if (!arguments.key_log.empty()) {
+    key_log.emplace(arguments.key_log);
+    arguments.record.key_log = &*key_log;
+    // Before, too.
+    const auto there = key_log->open();
+    if (!there) return fail("capture", there.error());
+    if (!*there && arguments.is_live()) {
+      say(arguments.key_log + " is not there yet; it is read once it is, without root's rights");
+    }
+  }
   auto source = arguments.is_live() ? open_live(arguments)
                                     : capture::open_file(arguments.file, arguments.live.filter);
   if (!source) return fail("capture", source.error());
@@ -212,7 +225,7 @@ void add_capture_command(CLI::App& app, int& exit_status) {
   command->add_option("-f,--filter", arguments->live.filter,
                       "Only packets that this pcap-filter(7) takes");
   command
-      ->add_option("--keylog", arguments->record.key_log,
+      ->add_option("--keylog", arguments->key_log,
                    "Read TLS 1.2 and 1.3 with the secrets in this file, which a client or server "
                    "writes where SSLKEYLOGFILE says; live, while it writes")
       ->type_name("FILE");

@@ -97,6 +97,11 @@ void Capture::add_fragment(IpFragment fragment, UnixTime at) {
   ledger_.datagrams_other.add(datagram->size());
 }
 
+void Capture::pass(UnixTime now) {
+  keys_.serve_waiting(now);
+  reassembly_.pass(now);
+}
+
 void Capture::finish() {
   reassembly_.finish();
   ledger_.fragments_unfinished = fragments_.unfinished();

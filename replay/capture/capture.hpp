@@ -15,8 +15,8 @@
 #include "replay/capture/ip_fragments.hpp"
 #include "replay/capture/ledger.hpp"
 #include "replay/capture/packet.hpp"
-#include "replay/capture/reasoned_sink.hpp"
 #include "replay/capture/packet_source.hpp"
+#include "replay/capture/reasoned_sink.hpp"
 #include "replay/capture/tcp_reassembly.hpp"
 #include "replay/capture/tls_key_log.hpp"
 
@@ -36,6 +36,9 @@ class Capture {
 
   // The packet's bytes need only live as long as the call.
   void add(const Packet& packet);
+  // The wire is silent, and no packet from before `now` comes any more: what waits for more of them
+  // waits no longer than it would while they come.
+  void pass(UnixTime now);
   // Closes what is open. Nothing may be added afterwards.
   void finish();
 

@@ -239,6 +239,7 @@ std::vector<LedgerLine> Ledger::stream_lines() const {
   line("pushed answers", pushes, "of HTTP/2 servers; not recorded");
   line("messages with defects", defective);
   line("own replays left out", own_replays, "exchanges of the above; bytes of bodies");
+  count("own replays left out: connections", own_replay_connections, "of the above");
   for (int i = 0; i < kLossReasonCount; ++i) {
     const Tally& tally = losses[static_cast<std::size_t>(i)];
     if (tally.count == 0) continue;

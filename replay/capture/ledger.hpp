@@ -138,6 +138,7 @@ struct Ledger {
   Tally pushes;         // answers that an HTTP/2 server promised unasked; bytes of their bodies
   Tally defective;      // messages with a defect in their head or framing
   Tally own_replays;    // of these, exchanges of replays of ours, which were left out
+  std::uint64_t own_replay_connections = 0;  // of the connections, those that carried nothing else
   std::array<Tally, kLossReasonCount> losses{};
 
   void lose(LossReason reason, std::uint64_t bytes) {

@@ -8,8 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include <linux/if_packet.h>
+#include <net/if.h>
 #include <pcap/pcap.h>
 #include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include "replay/capture/packet.hpp"
 #include "replay/capture/port_filter.hpp"
@@ -76,6 +80,18 @@ Error activation_error(pcap_t* pcap, const std::string& name, int code) {
   }
 }
 
+// What loopback sends comes in on it again. libpcap leaves out one of the two, but only once both
+// had room in the kernel's buffer, or counted as dropped there. (On "any", they still do.)
+void take_loopback_once(pcap_t* pcap, const std::string& name) {
+  const int socket = pcap_fileno(pcap);
+  ifreq interface {};
+  name.copy(interface.ifr_name, sizeof interface.ifr_name - 1);
+  if (ioctl(socket, SIOCGIFFLAGS, &interface) != 0) return;
+  if ((interface.ifr_flags & IFF_LOOPBACK) == 0) return;
+  const int on = 1;  // before Linux 4.20 there is no such option
+  static_cast<void>(setsockopt(socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on));
+}
+
 }  // namespace
 
 void LiveSource::Close::operator()(pcap* handle) const {
@@ -98,6 +114,7 @@ Result<std::unique_ptr<PacketSource>> LiveSource::open(const std::string& name,
   if (code < 0) return activation_error(handle.get(), name, code);
   if (auto known = check_link_type(handle.get(), name); !known) return known.error();
   if (auto set = set_filter(handle.get(), options); !set) return set.error();
+  take_loopback_once(handle.get(), name);
   if (pcap_setnonblock(handle.get(), 1, error.data()) != 0) {
     return outside_error(name + ": " + error.data());
   }

@@ -1,69 +1,48 @@
 #include "replay/capture/record.hpp"
 
-#include <filesystem>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
-#include "replay/replay_source.hpp"
+#include "replay/capture/without_replays.hpp"
 
 namespace gatedrill::replay::capture {
 namespace {
 
 // The clock is looked at once for this many packets.
 constexpr std::uint64_t kPacketsPerLook = 1024;
+// A packet may be with the kernel for so long while nothing comes from it.
+constexpr Duration kLatePackets = std::chrono::seconds(1);
 constexpr Duration kProgressEvery = std::chrono::seconds(1);
 
 // Hands everything to the current file and keeps the first failure.
 class FileSink final : public ExchangeSink {
  public:
-  FileSink(RecordingFiles& files, bool leave_out_replays)
-      : files_(files), leave_out_replays_(leave_out_replays) {}
+  explicit FileSink(RecordingFiles& files) : files_(files) {}
 
   void on_exchange(RecordedExchange exchange) override {
-    if (failure || left_out(exchange)) return;
+    if (failure) return;
     ++exchanges;
-    if (auto added = files_.writer().add(std::move(exchange)); !added) failure = added.error();
+    keep(files_.writer().add(std::move(exchange)));
   }
 
   void on_connection(const RecordedConnection& connection) override {
-    if (failure || only_replays(connection.connection)) return;
-    if (auto added = files_.writer().add(connection); !added) failure = added.error();
+    if (!failure) keep(files_.writer().add(connection));
   }
 
   void on_loss(const RecordedLoss& loss) override {
-    if (failure) return;
-    if (auto added = files_.writer().add(loss); !added) failure = added.error();
+    if (!failure) keep(files_.writer().add(loss));
   }
 
   std::uint64_t exchanges = 0;
-  Tally own_replays;
   std::optional<Error> failure;
 
  private:
-  bool left_out(const RecordedExchange& exchange) {
-    if (!leave_out_replays_) return false;
-    const bool replayed =
-        exchange.request && !value_of(exchange.request->fields, kExchangeField).empty();
-    bool& others = has_others_.try_emplace(exchange.connection, false).first->second;
-    others = others || !replayed;
-    if (!replayed) return false;
-    own_replays.add(exchange.request->body.size() +
-                    (exchange.response ? exchange.response->body.size() : 0));
-    return true;
-  }
-
-  bool only_replays(std::int64_t connection) {
-    const auto found = has_others_.find(connection);
-    if (found == has_others_.end()) return false;
-    const bool others = found->second;
-    has_others_.erase(found);
-    return !others;
+  template <class T>
+  void keep(const Result<T>& added) {
+    if (!added) failure = added.error();
   }
 
   RecordingFiles& files_;
-  bool leave_out_replays_;
-  std::unordered_map<std::int64_t, bool> has_others_;  // of open connections: beside replays
 };
 
 // The key log of a capture: whole before a file's first packet; live, what is new in it whenever a
@@ -74,39 +53,46 @@ class Keys {
       : file_(options.key_log), log_(log), live_(options.live) {}
 
   Result<void> begin() {
-    if (file_.path().empty()) return {};
-    if (!live_) return file_.read_into(log_, true);
+    if (file_ == nullptr) return {};
+    if (!live_) return file_->read_into(log_, true);
     log_.follow([this] { read(false); });
-    if (!std::filesystem::exists(file_.path())) return {};
-    return file_.read_into(log_, false);
+    return read_if_there();
   }
 
   void end() {
-    if (!file_.path().empty() && live_) read(true);
+    if (file_ != nullptr && live_) read(true);
   }
 
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
+  Result<void> read_if_there() {
+    const auto there = file_->open();
+    if (!there) return there.error();
+    return *there ? file_->read_into(log_, false) : Result<void>();
+  }
+
   void read(bool to_end) {
-    if (!to_end && !std::filesystem::exists(file_.path())) return;
-    const auto done = file_.read_into(log_, to_end);
+    const auto done = to_end ? file_->read_into(log_, true) : read_if_there();
     if (!done) problem_ = done.error().message;
   }
 
-  KeyLogFile file_;
+  KeyLogFile* file_;
   KeyLog& log_;
   bool live_;
   std::string problem_;
 };
 
-Ledger account_of(const Capture& capture, const PacketSource& source, const FileSink& sink) {
+Ledger account_of(const Capture& capture,
+                  const PacketSource& source,
+                  const WithoutReplays& own_replays) {
   Ledger ledger = capture.ledger();
   const PacketSource::Drops drops = source.drops();
   ledger.kernel_drops = drops.kernel;
   ledger.interface_drops = drops.interface;
   ledger.queue_drops = drops.queue;
-  ledger.own_replays = sink.own_replays;
+  ledger.own_replays = own_replays.exchanges();
+  ledger.own_replay_connections = own_replays.connections();
   const FileEnd file_end = source.file_end();
   if (file_end.cut_bytes > 0) ledger.file_end.add(file_end.cut_bytes);
   return ledger;
@@ -128,20 +114,23 @@ Result<RecordReport> record(PacketSource& source,
                             const Clock& clock,
                             const std::atomic<bool>& stop,
                             const std::function<void(const RecordProgress&)>& progress) {
-  FileSink sink(files, options.leave_out_replays);
-  Capture capture(options.capture, sink);
+  FileSink sink(files);
+  WithoutReplays own_replays(sink);
+  ExchangeSink& first = options.leave_out_replays ? static_cast<ExchangeSink&>(own_replays) : sink;
+  Capture capture(options.capture, first);
   Keys keys(options, capture.key_log());
   if (auto read = keys.begin(); !read) return read.error();
   RecordReport report;
   const TimePoint begun = clock.now();
   TimePoint told = begun;
-  std::optional<UnixTime> first;
+  std::optional<UnixTime> began;
   std::uint64_t looks = 0;
   bool stopping = false;
   const auto end_at = [&](TimePoint now) {
     if (!stopping) source.stop(clock.unix_time(now));
     stopping = true;
   };
+  const auto enough = [&] { return options.exchanges && sink.exchanges >= *options.exchanges; };
   while (!sink.failure) {
     if (stop.load(std::memory_order_relaxed)) {
       if (!options.live) break;
@@ -152,21 +141,25 @@ Result<RecordReport> record(PacketSource& source,
     if (!next) return next.error();
     if (*next == PacketSource::Next::end) break;
     if (*next == PacketSource::Next::packet) {
-      if (!first) first = packet.at;
+      if (!began) began = packet.at;
       if (!options.live && options.duration &&
-          packet.at.ns - first->ns > options.duration->count()) {
+          packet.at.ns - began->ns > options.duration->count()) {
         break;
       }
       capture.add(packet);
-      if (options.exchanges && sink.exchanges >= *options.exchanges) break;
+      if (enough()) break;
       if (++looks % kPacketsPerLook != 0) continue;
     } else if (const std::string secrets = source.take_key_log(); !secrets.empty()) {
       capture.key_log().add(secrets);
     }
     const TimePoint now = clock.now();
+    if (options.live && *next == PacketSource::Next::quiet) {
+      capture.pass(clock.unix_time(now - kLatePackets));
+      if (enough()) break;
+    }
     if (options.live && options.duration && now - begun >= *options.duration) end_at(now);
     if (options.live && files.due(clock.unix_time(now))) {
-      const Ledger ledger = account_of(capture, source, sink);
+      const Ledger ledger = account_of(capture, source, own_replays);
       const RecordingFiles::Account account{ledger.lines(), ledger.pending()};
       if (auto rotated = files.rotate(account, clock.unix_time(now)); !rotated) {
         return with_files(rotated.error(), files);
@@ -186,8 +179,9 @@ Result<RecordReport> record(PacketSource& source,
   }
   keys.end();
   capture.finish();
+  own_replays.finish();
   if (sink.failure) return with_files(*sink.failure, files);
-  report.ledger = account_of(capture, source, sink);
+  report.ledger = account_of(capture, source, own_replays);
   report.exchanges = sink.exchanges;
   report.key_log_problem = keys.problem();
   report.damage = source.file_end().damage;

@@ -13,6 +13,7 @@
 #include "replay/capture/capture.hpp"
 #include "replay/capture/packet_source.hpp"
 #include "replay/capture/recording_files.hpp"
+#include "replay/capture/tls_key_log.hpp"
 
 namespace gatedrill::replay::capture {
 
@@ -21,11 +22,10 @@ struct RecordOptions {
   std::optional<Duration> duration{};        // of the packets in a file, of real time live
   std::optional<std::uint64_t> exchanges{};  // ends soon after so many
   bool live = false;
-  // Requests that a replay of ours sends (they carry x-gatedrill-exchange) are counted, not
-  // recorded: a replay on the capturing host must not become part of what is replayed next.
+  // What a replay of ours sends is counted, not recorded (without_replays.hpp).
   bool leave_out_replays = false;
-  // Of TLS (tls_key_log.hpp); none if empty. Live, it is followed, and may begin to exist later.
-  std::string key_log{};
+  // Of TLS; may be null. Live, it is followed, and may begin to exist later.
+  KeyLogFile* key_log = nullptr;
 };
 
 struct RecordProgress {

@@ -80,6 +80,14 @@ void TcpReassembly::add(const TcpSegment& segment, UnixTime at) {
   forget_old();
 }
 
+void TcpReassembly::pass(UnixTime now) {
+  for (auto next = waiting_.begin(); next != waiting_.end();) {
+    Connection& connection = **next++;
+    check_stall(connection, now);
+    note_waiting(connection);
+  }
+}
+
 void TcpReassembly::move_clock(UnixTime at) {
   latest_ = std::max(latest_, at);
   const bool first = clock_ == UnixTime{};

@@ -96,6 +96,8 @@ class TcpReassembly {
   TcpReassembly& operator=(const TcpReassembly&) = delete;
 
   void add(const TcpSegment& segment, UnixTime at);
+  // No packet from before `now` comes any more: ends waits that packets would end later.
+  void pass(UnixTime now);
   // The capture is over: what is held is delivered, gaps and all, and every connection closed.
   void finish();
 

@@ -4,8 +4,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace gatedrill::replay::capture {
@@ -111,19 +111,38 @@ void KeyLog::look_again(UnixTime at) {
   look_again();
 }
 
+void KeyLog::serve_waiting(UnixTime at) {
+  if (waiting_.empty()) return;
+  look_again(at);
+  if (std::exchange(told_, version_) == version_) return;
+  std::erase_if(waiting_, [](KeyWaiter* waiter) { return !waiter->on_more_keys(); });
+}
+
 const TlsSecrets* KeyLog::find(std::string_view client_random) const {
   const auto found = secrets_.find(std::string(client_random));
   return found == secrets_.end() ? nullptr : &found->second;
 }
 
-Result<void> KeyLogFile::read_into(KeyLog& log, bool to_end) {
-  if (std::filesystem::is_directory(path_)) {
+Result<bool> KeyLogFile::open() {
+  if (file_.is_open()) return true;
+  std::error_code ignored;  // then opening it says what is wrong
+  if (std::filesystem::is_directory(path_, ignored)) {
     return usage_error(path_ + ": is a directory; name the file that SSLKEYLOGFILE names");
   }
-  std::ifstream file(path_, std::ios::binary);
-  if (!file) return outside_error(path_ + ": " + std::strerror(errno));
-  file.seekg(static_cast<std::streamoff>(offset_));
-  std::string text{std::istreambuf_iterator<char>(file), {}};
+  file_.open(path_, std::ios::binary);
+  if (file_.is_open()) return true;
+  const int code = errno;
+  if (code == ENOENT) return false;
+  return outside_error(path_ + ": " + std::strerror(code));
+}
+
+Result<void> KeyLogFile::read_into(KeyLog& log, bool to_end) {
+  const auto is_open = open();
+  if (!is_open) return is_open.error();
+  if (!*is_open) return outside_error(path_ + ": " + std::strerror(ENOENT));
+  file_.clear();
+  file_.seekg(static_cast<std::streamoff>(offset_));
+  std::string text{std::istreambuf_iterator<char>(file_), {}};
   if (!to_end) text.resize(text.rfind('\n') + 1);  // npos + 1 is 0
   offset_ += text.size();
   const KeyLog::Added added = log.add(text);

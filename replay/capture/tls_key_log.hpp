@@ -9,10 +9,12 @@
 
 #include <array>
 #include <cstdint>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "gateway/core/result.hpp"
@@ -28,6 +30,20 @@ struct TlsSecrets {
   std::string server_handshake;
   std::string client_traffic;
   std::string server_traffic;
+};
+
+// Somebody who misses a secret.
+class KeyWaiter {
+ public:
+  KeyWaiter() = default;
+  KeyWaiter(const KeyWaiter&) = delete;
+  KeyWaiter& operator=(const KeyWaiter&) = delete;
+
+  // Some have come. False if it waits no more.
+  virtual bool on_more_keys() = 0;
+
+ protected:
+  ~KeyWaiter() = default;
 };
 
 class KeyLog {
@@ -68,27 +84,43 @@ class KeyLog {
   // The same, for those who ask at every packet: most of the time it does nothing.
   void look_again(UnixTime at);
 
+  // `waiter` hears of what comes (in `serve_waiting`), until it leaves.
+  void wait(KeyWaiter& waiter) { waiting_.insert(&waiter); }
+
+  void leave(KeyWaiter& waiter) { waiting_.erase(&waiter); }
+
+  // Looks again, if anybody waits, and tells them what has come.
+  void serve_waiting(UnixTime at);
+
  private:
   std::unordered_map<std::string, TlsSecrets> secrets_;
   std::uint64_t version_ = 0;
   bool may_grow_ = false;
   std::function<void()> refill_;
   UnixTime looked_{};
+  std::unordered_set<KeyWaiter*> waiting_;
+  std::uint64_t told_ = 0;  // the version
 };
 
-// Reads a key log's file and follows it while somebody writes it.
+// Reads a key log's file and follows it while somebody writes it. Once open, it stays so: whoever
+// gives up privileges keeps what they let him read.
 class KeyLogFile {
  public:
   explicit KeyLogFile(std::string path) : path_(std::move(path)) {}
 
-  // What is new since the last call, up to the last whole line; with `to_end`, all of it. Fails
-  // (outside) if the file is missing or unreadable, (usage) at a line that is none of a key log.
+  // Whether it is open; tries to if it is not yet. False if there is no such file so far. Fails
+  // (outside) if it is unreadable, (usage) if it is a directory.
+  Result<bool> open();
+
+  // What is new since the last call, up to the last whole line; with `to_end`, all of it. Fails as
+  // `open`, (outside) if the file is missing, (usage) at a line that is none of a key log.
   Result<void> read_into(KeyLog& log, bool to_end);
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
   std::string path_;
+  std::ifstream file_;
   std::uint64_t offset_ = 0;
   std::size_t lines_ = 0;
 };

@@ -32,6 +32,7 @@ TlsReader::TlsReader(const ConnectionStart& start,
       second_(Side::second, *this) {}
 
 TlsReader::~TlsReader() {
+  keys_.leave(*this);
   context_.held.now -= charged_;
 }
 
@@ -180,6 +181,14 @@ void TlsReader::look_for_keys() {
   if (phase_ == Phase::open) go_on();
 }
 
+// On a silent wire no packet makes it look.
+bool TlsReader::on_more_keys() {
+  if (phase_ != Phase::waiting) return false;
+  look_for_keys();
+  settle();
+  return phase_ == Phase::waiting;
+}
+
 // The key has come: first what was held behind the ServerHello, then what came after it.
 void TlsReader::go_on() {
   records(other(client_)).go_on(hello_at_);
@@ -319,6 +328,7 @@ void TlsReader::derive_keys() {
   if (!found) {
     if (!keys_.may_grow()) return close_unread(LossReason::no_key);
     phase_ = Phase::waiting;
+    keys_.wait(*this);
     for (const Side side : kSides)
       records(side).pause();
     return;

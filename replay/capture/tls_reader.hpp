@@ -29,7 +29,7 @@
 
 namespace gatedrill::replay::capture {
 
-class TlsReader final : public StreamReader, private TlsRecordListener {
+class TlsReader final : public StreamReader, private TlsRecordListener, private KeyWaiter {
  public:
   // `context` and `keys` outlive this object.
   TlsReader(const ConnectionStart& start,
@@ -86,6 +86,7 @@ class TlsReader final : public StreamReader, private TlsRecordListener {
   void on_lost(Side from, const TlsLoss& loss) override;
   void on_unread(Side from, std::uint64_t bytes, LossReason reason, UnixTime at) override;
   void on_hopeless() override;
+  bool on_more_keys() override;
 
   TlsRecordStream& records(Side side) { return side == Side::first ? first_ : second_; }
 

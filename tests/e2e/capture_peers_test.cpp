@@ -11,6 +11,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "replay/recording.hpp"
 #include "tests/support/child_program.hpp"
@@ -71,13 +72,13 @@ class CapturePeersTest : public ::testing::Test {
   // permitted.
   std::optional<std::vector<RecordedExchange>> capture(const std::string& client) {
     ChildProgram capture({GD_PROGRAM, "capture", "-i", "lo", "--port", std::to_string(port_),
-                          "--keylog", path("keys"), "-o", path("t.db")},
+                          "--keylog", path(keys_), "-o", path("t.db")},
                          path("capture.log"));
     for (int look = 0; text_of("capture.log").find("capturing on") == std::string::npos; ++look) {
       if (!capture.running() || look > 500) return std::nullopt;
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    const auto talked = testing::run_shell("export SSLKEYLOGFILE=" + path("keys") + "; " + client);
+    const auto talked = testing::run_shell("export SSLKEYLOGFILE=" + path(keys_) + "; " + client);
     EXPECT_EQ(talked.status, 0) << talked.errors;
     capture.signal(SIGINT);
     EXPECT_EQ(capture.wait(kPatience), 0) << text_of("capture.log");
@@ -93,6 +94,7 @@ class CapturePeersTest : public ::testing::Test {
 
   const std::uint16_t port_ = testing::unused_port();
   fs::path folder_;
+  std::string keys_ = "keys";
 };
 
 std::string summary(const RecordedExchange& exchange) {
@@ -160,6 +162,25 @@ TEST_F(CapturePeersTest, TlsIsReadWhileTheClientWritesItsKeyLog) {
   ASSERT_THAT(summaries(exchanges),
               ElementsAre("h2 GET /big > 200 300000", "h2 GET /big > 200 300000"));
   EXPECT_NE(exchanges[0].connection, exchanges[1].connection);
+}
+
+TEST_F(CapturePeersTest, AKeyLogThatOnlyRootMayReadIsReadByWhomeverItBecomes) {
+  if (!installed({"curl", "nghttpd", "openssl"})) GTEST_SKIP() << "no curl, nghttpd or openssl";
+  if (geteuid() != 0) GTEST_SKIP() << "only root becomes somebody else";
+  make_certificate();
+  ChildProgram server({"nghttpd", "-a", "127.0.0.1", "-d", path("www"), std::to_string(port_),
+                       path("key.pem"), path("cert.pem")},
+                      path("server.log"));
+  ASSERT_TRUE(testing::wait_until_listening(port_, server));
+  fs::permissions(folder_, fs::perms::all);
+  fs::create_directory(folder_ / "secret");
+  fs::permissions(folder_ / "secret", fs::perms::owner_all);
+  write("secret/keys", "# from the server\n");
+  keys_ = "secret/keys";
+  const auto captured = capture("curl -sSk -o /dev/null " + url("https", "/big"));
+  if (!captured) GTEST_SKIP() << text_of("capture.log");
+  EXPECT_THAT(text_of("capture.log"), ::testing::HasSubstr("as nobody"));
+  EXPECT_THAT(summaries(*captured), ElementsAre("h2 GET /big > 200 300000"));
 }
 
 TEST_F(CapturePeersTest, TheServerOfOpensslIsReadWithAnOldSuite) {

@@ -1,10 +1,9 @@
 // `gatedrill capture -i` on loopback: the built program, as its users start and end it.
-#include "tests/support/live_capture.hpp"
-
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "replay/recording.hpp"
+#include "tests/e2e/live_capture_fixture.hpp"
 #include "tests/support/raw_socket.hpp"
 #include "tests/support/run_program.hpp"
 #include "tests/support/scripted_peer.hpp"
@@ -30,55 +30,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using namespace std::chrono_literals;
-
-class LiveCaptureTest : public ::testing::Test {
- protected:
-  LiveCaptureTest() {
-    std::string pattern = ::testing::TempDir() + "live-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-    fs::permissions(folder_, fs::perms::all);  // for whom it becomes
-  }
-
-  ~LiveCaptureTest() override { fs::remove_all(folder_); }
-
-  void SetUp() override {
-    const std::string why = LiveCapture::missing_permission(folder_);
-    if (!why.empty()) GTEST_SKIP() << why;
-  }
-
-  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
-
-  [[nodiscard]] std::vector<std::string> on_loopback(std::uint16_t port,
-                                                     std::vector<std::string> more = {}) const {
-    std::vector<std::string> all = {"-i", "lo", "--port", std::to_string(port), "-o", path("t.db")};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-
-  // One connection with so many requests, each answered.
-  static void talk(std::uint16_t port, int requests, const std::string& fields = {}) {
-    auto socket = RawSocket::connect(port);
-    for (int i = 0; i < requests; ++i) {
-      socket.send("GET /live/" + std::to_string(i) + " HTTP/1.1\r\nHost: shop\r\n" + fields +
-                  "\r\n");
-      ASSERT_THAT(socket.read_until("hello").bytes, HasSubstr("200"));
-    }
-  }
-
-  static std::vector<RecordedExchange> exchanges(const std::string& file) {
-    return Recording::open(file).value().read_all().value();
-  }
-
-  static std::uint64_t ledger(const std::string& file, const std::string& what) {
-    for (const auto& line : Recording::open(file).value().ledger().value()) {
-      if (line.what == what) return line.count;
-    }
-    ADD_FAILURE() << "no line " << what;
-    return 0;
-  }
-
-  fs::path folder_;
-};
 
 TEST_F(LiveCaptureTest, WhatPassesIsRecordedWholeAndCtrlCEndsIt) {
   ScriptedPeer server(always_answer("hello"));
@@ -142,6 +93,19 @@ TEST_F(LiveCaptureTest, ADurationALimitAndAnOpenExchangeEndItCleanly) {
   talk(server.port(), 30);
   EXPECT_EQ(limited.wait(), 0) << limited.log();
   EXPECT_GE(exchanges(path("t.db")).size(), 2U);
+}
+
+TEST_F(LiveCaptureTest, ALimitEndsItOnASilentWire) {
+  ScriptedPeer server(always_answer("hello"));
+  LiveCapture capture(folder_, on_loopback(server.port(), {"--limit", "3"}));
+  auto socket = RawSocket::connect(server.port());
+  for (int i = 0; i < 3; ++i) {
+    socket.send("GET / HTTP/1.1\r\nHost: shop\r\n\r\n");
+    ASSERT_THAT(socket.read_until("hello").bytes, HasSubstr("200"));
+  }
+  // The connection stays open, and nothing more is said on it.
+  EXPECT_EQ(capture.wait(), 0) << capture.log();
+  EXPECT_EQ(exchanges(path("t.db")).size(), 3U);
 }
 
 TEST_F(LiveCaptureTest, PrivilegesAreGoneOnceTheInterfaceIsOpen) {
@@ -258,46 +222,17 @@ TEST_F(LiveCaptureTest, AReplayOnTheCapturingHostLeavesTheCountUnchanged) {
     ASSERT_EQ(second.interrupt(), 0) << second.log();
     EXPECT_EQ(exchanges(path("t.db")).size(), include ? 8U : 3U) << second.log();
     EXPECT_EQ(ledger(path("t.db"), "own replays left out"), include ? 0U : 5U);
+    // Of those that stay, none is without exchanges, and each other one is accounted for.
+    const auto connections = Recording::open(path("t.db")).value().connections().value();
+    std::set<std::int64_t> used;
+    for (const RecordedExchange& exchange : exchanges(path("t.db")))
+      used.insert(exchange.connection);
+    EXPECT_EQ(connections.size(), used.size()) << second.log();
+    EXPECT_EQ(used.size() == 1, !include);
+    EXPECT_EQ(connections.size() + ledger(path("t.db"), "own replays left out: connections"),
+              ledger(path("t.db"), "connections"));
   }
 }
-
-// In a network and a file system of its own, which the kernel must allow.
-class IsolatedCaptureTest : public LiveCaptureTest {
- protected:
-  void SetUp() override {
-    LiveCaptureTest::SetUp();
-    if (IsSkipped()) return;
-    if (run_shell("unshare -n -m ip link add v0 type veth peer name v1").status != 0) {
-      GTEST_SKIP() << "no network of its own here";
-    }
-  }
-
-  // Starts a capture there, runs `then`, waits for it and runs `after`; what the capture printed,
-  // its status last.
-  ProgramRun isolated(const std::string& before,
-                      const std::string& options,
-                      const std::string& then,
-                      const std::string& after = {}) {
-    std::ofstream(path("isolated.sh"))
-        << "ip link set lo up\n"
-        << before << "\n\"$GATEDRILL\" capture " << options << " >" << path("log")
-        << " 2>&1 &\ncapture=$!\nfor i in $(seq 200); do grep -q 'Ctrl-C ends it' " << path("log")
-        << " && break; sleep 0.05; done\n"
-        << then << "\nwait $capture\nstatus=$?\n"
-        << after << "\ncat " << path("log") << "\nexit $status\n";
-    return run_shell("export GATEDRILL; unshare -n -m sh " + path("isolated.sh"));
-  }
-};
-
-constexpr const char* kOneExchange =
-    "python3 -c \"import socket\n"
-    "s = socket.create_server(('127.0.0.1', 8123))\n"
-    "c = socket.create_connection(('127.0.0.1', 8123))\n"
-    "p, _ = s.accept()\n"
-    "c.sendall(b'GET /last HTTP/1.1\\r\\n\\r\\n')\n"
-    "p.recv(100)\n"
-    "p.sendall(b'HTTP/1.1 204 No Content\\r\\n\\r\\n')\n"
-    "c.recv(100)\"\n";
 
 TEST_F(IsolatedCaptureTest, AnInterfaceThatGoesAwayIsSaidAndTheOthersAreStillRecorded) {
   const ProgramRun run =

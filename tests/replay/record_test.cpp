@@ -46,6 +46,8 @@ class TimedSource final : public PacketSource {
 
   void pass(Duration duration) { steps_.emplace_back(duration); }
 
+  [[nodiscard]] std::size_t left() const { return steps_.size(); }
+
   Result<Next> next(Packet& packet) override {
     if (steps_.empty()) return Next::end;
     const auto step = std::move(steps_.front());
@@ -151,6 +153,29 @@ TEST_F(RecordTest, AnExchangeThatStraddlesFilesIsWholeInOneAndTheSumsGoOn) {
             ledger(report.files[1], "from the file before: delivered").bytes);
 }
 
+TEST_F(RecordTest, ALimitThatOnlyASilenceReachesEndsItInTheSilence) {
+  tests::Conversation talk;
+  talk.handshake();
+  talk.client("GET /holed HTTP/1.1\r\n\r\n");
+  talk.server("HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\nhello");
+  talk.server("lost-bytes");
+  talk.server("behind");
+  std::vector<tests::Frame> frames = talk.frames();
+  std::erase_if(frames, [](const tests::Frame& frame) {
+    return frame.bytes.find("lost-bytes") != std::string::npos;
+  });
+  source_.give(frames);
+  for (int i = 0; i < 10; ++i)
+    source_.pass(500ms);
+  options_.exchanges = 1;
+  const RecordReport report = run();
+  EXPECT_EQ(report.exchanges, 1U);
+  EXPECT_EQ(source_.left(), 5U) << "a second for the bytes, another for a packet that is late";
+  ASSERT_EQ(report.files.size(), 1U);
+  EXPECT_EQ(exchanges(report.files[0])[0].response->body, "hello");
+  EXPECT_EQ(ledger(report.files[0], "lost: gap").bytes, 10U);
+}
+
 TEST_F(RecordTest, OnlyTheNewestFilesAreKeptAndEachNameSaysWhenItBegan) {
   rotation_.every = 1s;
   rotation_.keep = 3;
@@ -200,7 +225,31 @@ TEST_F(RecordTest, RequestsOfAReplayOfOursAreCountedAndNotRecorded) {
     EXPECT_EQ(exchange.request->target, "/own");
   EXPECT_EQ(ledger(report.files[0], "own replays left out").count, 4U);
   EXPECT_EQ(ledger(report.files[0], "own replays left out").bytes, 20U);
+  EXPECT_EQ(ledger(report.files[0], "own replays left out: connections").count, 1U);
   EXPECT_EQ(Recording::open(report.files[0]).value().connections().value().size(), 3U);
+}
+
+TEST_F(RecordTest, LossesOfAReplayOfOursAreLeftOutWithIt) {
+  options_.leave_out_replays = true;
+  const std::string answer = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello";
+  std::uint16_t port = 42'000;
+  for (const std::string field : {"x-gatedrill-exchange: 7\r\n", ""}) {
+    tests::Conversation::Options one;
+    one.client_port = port++;
+    tests::Conversation talk(one);
+    talk.handshake();
+    talk.client("GET / HTTP/1.1\r\n" + field + "\r\n");
+    talk.server(answer);
+    talk.close();
+    source_.give(talk.frames());
+  }
+  const RecordReport report = run();
+  const auto recording = Recording::open(report.files[0]);
+  const auto losses = recording->losses().value();
+  ASSERT_EQ(losses.size(), 1U);
+  ASSERT_EQ(recording->connections()->size(), 1U);
+  EXPECT_EQ(losses[0].connection, recording->connections().value()[0].connection);
+  EXPECT_EQ(ledger(report.files[0], "lost: closed_early").count, 2U) << "the account has both";
 }
 
 TEST_F(RecordTest, DropsAreInTheLedger) {

@@ -66,6 +66,18 @@ TEST_F(KeyLogFileTest, IsFollowedWhileItGrowsAndNeverReadInsideALine) {
   EXPECT_EQ(log.connections(), 3U);
 }
 
+TEST_F(KeyLogFileTest, OnceOpenItStaysSoWhoeverMayReadItThen) {
+  KeyLog log;
+  KeyLogFile file(path_);
+  EXPECT_FALSE(file.open().value()) << "it is not there yet";
+  append("CLIENT_RANDOM " + kRandom + " 00\n");
+  EXPECT_TRUE(file.open().value());
+  append("CLIENT_RANDOM " + std::string(64, 'b') + " 11\n");
+  std::remove(path_.c_str());
+  ASSERT_TRUE(file.read_into(log, false));
+  EXPECT_EQ(log.connections(), 2U);
+}
+
 TEST_F(KeyLogFileTest, ABadLineIsNamedWithItsNumber) {
   KeyLog log;
   KeyLogFile file(path_);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -268,6 +269,27 @@ TEST(TlsReader, AConnectionThatEndsBeforeItsKeyIsReadAsksForItOnceMore) {
   capture.finish();
   EXPECT_EQ(all.text(), kFourText);
   EXPECT_EQ(looks, 2);
+}
+
+TEST(TlsReader, AKeyThatComesInASilenceIsUsedInIt) {
+  Conversation talk;
+  talk.handshake();
+  TlsTalk tls(talk);
+  tls.client(get("/a"));
+  tls.server(ok("body"));
+  Captured all;
+  Capture capture({}, all);
+  std::string written;
+  capture.key_log().follow([&] { capture.key_log().add(std::exchange(written, {})); });
+  for (const Frame& frame : talk.frames())
+    capture.add(tests::packet_of(frame));
+  UnixTime now = talk.frames().back().at;
+  capture.pass(now);
+  EXPECT_EQ(all.text(), "");
+  written = tls.key_log();
+  now.ns += 1'000'000'000;
+  capture.pass(now);
+  EXPECT_EQ(all.text(), "GET /a > 200 body\n");
 }
 
 TEST(TlsReader, WhatWaitsForAKeyIsBounded) {
