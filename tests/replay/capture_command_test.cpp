@@ -273,6 +273,34 @@ TEST_F(CaptureCommandTest, TlsIsReadWithAKeyLogAndNamedWithout) {
   EXPECT_THAT(err, HasSubstr("tls.pcap:1: is no line of a TLS key log"));
 }
 
+TEST_F(CaptureCommandTest, EarlyDataThatTheServerRefusesIsANamedLoss) {
+  tests::Conversation before;
+  before.handshake();
+  tests::TlsTalk full(before);
+  full.client("GET / HTTP/1.1\r\nHost: shop\r\n\r\n");
+  tests::Conversation talk({.server_port = 443});
+  talk.handshake();
+  const std::string early = "GET /early HTTP/1.1\r\nHost: shop\r\n\r\n";
+  tests::TlsTalk tls(talk,
+                     {.resumed = full.session(), .early_data = early, .take_early_data = false});
+  tls.client("GET /again HTTP/1.1\r\nHost: shop\r\n\r\n");
+  tls.server("HTTP/1.1 204 No Content\r\n\r\n");
+  write("early.pcap", tests::pcap_file(talk.frames()));
+  write("keys.txt", tls.key_log());
+  EXPECT_EQ(
+      run({"capture", "-r", path("early.pcap"), "--keylog", path("keys.txt"), "-o", path("t.db")}),
+      0)
+      << err;
+  EXPECT_THAT(out, HasSubstr("lost: early_data (TLS 1.3 early data)"));
+  EXPECT_THAT(out, HasSubstr("1 exchanges in"));
+  const auto recording = Recording::open(path("t.db"));
+  const std::vector<RecordedLoss> losses = recording->losses().value();
+  ASSERT_EQ(losses.size(), 1U);
+  EXPECT_EQ(losses[0].reason, "early_data");
+  EXPECT_EQ(losses[0].direction, "request");
+  EXPECT_GT(losses[0].bytes, early.size());
+}
+
 TEST_F(CaptureCommandTest, TrailersAreInTheRecordingAndTheirSecretsAreNot) {
   tests::Conversation talk;
   talk.handshake();

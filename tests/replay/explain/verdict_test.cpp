@@ -285,6 +285,19 @@ TEST(Verdict, RepeatedSynsAndDataAreSuspicious) {
   EXPECT_THAT(verdict_of(chain_of(asked(200, 5), {again})).signs, Contains(Sign::retransmitted));
 }
 
+TEST(Verdict, AClosedWindowIsSuspiciousWhereTheAnswerIsNotWhole) {
+  const auto signs = [](HopMaker hop, std::uint32_t of_client, std::uint32_t of_server) {
+    hop.hop().connection.client_side.zero_windows = of_client;
+    hop.hop().connection.server_side.zero_windows = of_server;
+    return alone(hop).signs;
+  };
+  const HopMaker cut = asked(200, 9).answer_cut().client_rst(40);
+  EXPECT_THAT(signs(cut, 2, 0), Contains(Sign::window_closed));
+  EXPECT_THAT(signs(cut, 0, 1), Contains(Sign::window_closed));
+  EXPECT_THAT(signs(cut, 0, 0), Not(Contains(Sign::window_closed)));
+  EXPECT_THAT(signs(asked(200, 9), 2, 1), IsEmpty()) << "it opened again";
+}
+
 TEST(Verdict, ARequestThatItsClientCutIsSuspiciousButHasNotFailed) {
   const Verdict verdict = alone(HopMaker(kGateway, 0).request_cut().client_fin(30));
   EXPECT_FALSE(verdict.failed);
