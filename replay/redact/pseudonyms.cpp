@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include <fcntl.h>
@@ -22,20 +23,41 @@ bool is_pseudonym(std::string_view value) {
          value.find_first_not_of("0123456789abcdef", kPrefix.size()) == std::string_view::npos;
 }
 
-Result<std::string> make_key(const std::string& path) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) {
-    return outside_error(path + ": the key cannot be written here: " + std::strerror(errno));
-  }
-  const std::string key = random_bytes(kNewKeyBytes);
-  const bool written = write(file, key.data(), key.size()) == static_cast<ssize_t>(key.size());
+Result<std::string> read_key(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return outside_error(path + ": the key cannot be read: " + std::strerror(errno));
+  std::array<char, kKeyBytesMax + 1> bytes{};
+  const ssize_t size = read(file, bytes.data(), bytes.size());
   const int code = errno;
   close(file);
-  if (!written) {
-    unlink(path.c_str());
-    return outside_error(path + ": the key cannot be written here: " + std::strerror(code));
+  if (size < 0) return outside_error(path + ": the key cannot be read: " + std::strerror(code));
+  const auto length = static_cast<std::size_t>(size);
+  if (length < kKeyBytesMin || length > kKeyBytesMax) {
+    return usage_error(path +
+                       ": is no key; a key has 16 to 4096 random bytes, and one is made where "
+                       "there is no file");
   }
-  return key;
+  return std::string(bytes.data(), length);
+}
+
+// Written apart and then linked, whole, to its place: of several programs that begin at the same
+// time, all have the key of the first.
+Result<std::string> make_key(const std::string& path) {
+  const auto failed = [&](int code) {
+    return outside_error(path + ": the key cannot be written here: " + std::strerror(code));
+  };
+  std::string apart = path + ".new-XXXXXX";
+  const int file = mkostemp(apart.data(), O_CLOEXEC);  // for its owner alone
+  if (file < 0) return failed(errno);
+  const std::string key = random_bytes(kNewKeyBytes);
+  const bool written = write(file, key.data(), key.size()) == static_cast<ssize_t>(key.size());
+  const bool linked = written && link(apart.c_str(), path.c_str()) == 0;
+  const int code = errno;
+  close(file);
+  unlink(apart.c_str());
+  if (linked) return key;
+  if (written && code == EEXIST) return read_key(path);
+  return failed(code);
 }
 
 }  // namespace
@@ -50,21 +72,7 @@ std::string Pseudonyms::of(std::string_view value) {
 }
 
 Result<std::string> read_or_make_key(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0 && errno == ENOENT) return make_key(path);
-  if (file < 0) return outside_error(path + ": the key cannot be read: " + std::strerror(errno));
-  std::array<char, kKeyBytesMax + 1> bytes{};
-  const ssize_t size = read(file, bytes.data(), bytes.size());
-  const int code = errno;
-  close(file);
-  if (size < 0) return outside_error(path + ": the key cannot be read: " + std::strerror(code));
-  const auto length = static_cast<std::size_t>(size);
-  if (length < kKeyBytesMin || length > kKeyBytesMax) {
-    return usage_error(path +
-                       ": is no key; a key has 16 to 4096 random bytes, and one is made where "
-                       "there is no file");
-  }
-  return std::string(bytes.data(), length);
+  return access(path.c_str(), F_OK) != 0 && errno == ENOENT ? make_key(path) : read_key(path);
 }
 
 }  // namespace gatedrill::replay

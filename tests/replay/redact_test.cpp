@@ -1,11 +1,18 @@
 #include "replay/redact.hpp"
 
+#include <cstdlib>
+#include <filesystem>
+#include <latch>
+#include <set>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "replay/content_coding.hpp"
+#include "replay/redact/pseudonyms.hpp"
 
 namespace gatedrill::replay {
 namespace {
@@ -154,6 +161,32 @@ TEST(Redact, AKeyMakesThePseudonymsOfTwoRecordingsTheSame) {
   Redactor other(SecretNames(), Pseudonyms("another key as long"));
   EXPECT_EQ(one.pseudonym("ann"), same.pseudonym("ann"));
   EXPECT_NE(one.pseudonym("ann"), other.pseudonym("ann"));
+}
+
+TEST(Redact, AllWhoMakeAKeyAtTheSameTimeHaveTheSame) {
+  std::string folder = testing::TempDir() + "keys-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  constexpr std::size_t kMakers = 8;
+  for (int round = 0; round < 100; ++round) {
+    const std::string path = folder + "/key-" + std::to_string(round);
+    std::vector<std::string> keys(kMakers);
+    std::vector<std::thread> makers;
+    std::latch begin(kMakers);
+    for (std::string& key : keys)
+      makers.emplace_back([&] {
+        begin.arrive_and_wait();
+        if (const auto made = read_or_make_key(path); made) key = *made;
+      });
+    for (std::thread& maker : makers)
+      maker.join();
+    EXPECT_EQ(keys[0].size(), 32U);
+    EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), 1U);
+  }
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder))
+    ++files;
+  EXPECT_EQ(files, 100U) << "nothing else is left";
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Redact, WhatIsRedactedAlreadyStaysAsItIs) {
