@@ -13,6 +13,7 @@
 
 #include "gateway/core/random.hpp"
 #include "tests/e2e/live_capture_fixture.hpp"
+#include "tests/support/pcap_builder.hpp"
 #include "tests/support/scripted_peer.hpp"
 
 namespace gatedrill::testing {
@@ -163,6 +164,42 @@ TEST_F(LiveCaptureTest, WhatWasSavedIsReadableAfterAKillAndIsSaidToBeUnfinished)
   talk(server.port(), 2);
   EXPECT_EQ(next.interrupt(), 0) << next.log();
   EXPECT_EQ(exchanges(path("t.db")).size(), 2U);
+}
+
+// What lies behind a segment that was never captured is not done before one stops waiting for it.
+TEST_F(IsolatedCaptureTest, ALimitThatOnlyASilenceReachesEndsIt) {
+  tests::Conversation talk;
+  talk.handshake();
+  talk.client("GET /holed HTTP/1.1\r\nHost: shop\r\n\r\n");
+  talk.server("HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\nhello");
+  talk.server("lost-bytes");
+  talk.server("behind");
+  std::string frames;
+  for (const tests::Frame& frame : talk.frames()) {
+    if (frame.bytes.find("lost-bytes") != std::string::npos) continue;
+    for (const char byte : frame.bytes) {
+      const auto value = static_cast<unsigned char>(byte);
+      frames.append({"0123456789abcdef"[value >> 4U], "0123456789abcdef"[value & 15U]});
+    }
+    frames += "\n";
+  }
+  std::ofstream(path("frames")) << frames;
+  const ProgramRun run =
+      isolated("ip link add v0 type veth peer name v1; ip link set v0 up; ip link set v1 up",
+               "-i v1 --limit 1 --allow-loss 100 -o " + path("t.db"),
+               "python3 -c \"import socket\n"
+               "s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)\n"
+               "s.bind(('v0', 0))\n"
+               "for line in open('" +
+                   path("frames") +
+                   "'): s.send(bytes.fromhex(line))\"\n"
+                   "(sleep 30; kill -KILL $capture) >/dev/null 2>&1 &\nkiller=$!\n",
+               "kill $killer");
+  EXPECT_EQ(run.status, 0) << run.out;
+  const auto found = exchanges(path("t.db"));
+  ASSERT_EQ(found.size(), 1U) << run.out;
+  EXPECT_EQ(found[0].response->body, "hello");
+  EXPECT_EQ(ledger(path("t.db"), "lost: gap"), 1U);
 }
 
 // The capture is stopped while others fill the disk: it cannot end before it is full.
