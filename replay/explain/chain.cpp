@@ -96,9 +96,8 @@ Joiner::Found Joiner::find_above(const Hop& hop) const {
     Fit best_fit = Fit::poor;
     for (const auto& active : found->second) {
       const Chain& above = *active->chain;
-      if (!callers->servers.contains(above.hop.server) || !encloses(active->span, span, key.kind)) {
-        continue;
-      }
+      if (!encloses(active->span, span, key.kind)) continue;
+      if (!callers->servers.contains(above.hop.server)) continue;
       ++of_key.rivals;
       // Of requests that are alike, the first that best explains it; of those with one id, the
       // innermost.
@@ -266,7 +265,8 @@ void Joiner::expire(UnixTime now) {
 void Joiner::end(Actives::iterator active) {
   const auto drop = [&](auto& index, const auto& key) {
     const auto found = index.find(key);
-    std::erase(found->second, active);
+    // The first to begin is nearly always the first to end.
+    found->second.erase(std::find(found->second.begin(), found->second.end(), active));
     if (found->second.empty()) index.erase(found);
   };
   for (const JoinKey& key : active->chain->hop.keys)

@@ -44,10 +44,11 @@ Span span_of(const Hop& hop) {
 }
 
 bool encloses(const Span& outer, const Span& inner, KeyKind kind) {
-  const bool same = outer.recording == inner.recording && outer.connection == inner.connection;
-  if (same || outer.server == inner.server || outer.begin > inner.begin) return false;
+  if (outer.begin > inner.begin) return false;
   const Duration late = kind == KeyKind::request_id ? kPassedOnWithin : Duration{0};
   if (outer.end && outer.end->ns + late.count() < inner.begin.ns) return false;
+  const bool same = outer.recording == inner.recording && outer.connection == inner.connection;
+  if (same || outer.server == inner.server) return false;
   const bool passed_on = outer.status && outer.status == inner.status && inner.answer_whole;
   if (passed_on && inner.answer_begin && outer.answer_begin) {
     return *inner.answer_begin <= *outer.answer_begin;
@@ -112,13 +113,17 @@ void TopologyLearner::see(const Hop& hop) {
 std::vector<std::string_view> TopologyLearner::count(KeyKind kind,
                                                      const Span& span,
                                                      const std::vector<Seen>& alike) {
-  std::map<std::string_view, const Span*> others;
+  // Names are looked up by their place, since each is held once.
+  std::vector<std::pair<std::string_view, const Span*>> others;
   bool again = false;
   for (const Seen& seen : alike) {
-    again = again || seen.span.server == span.server;
-    if (seen.span.server == span.server) continue;
-    const Span*& around = others[seen.span.server];
-    if (encloses(seen.span, span, kind)) around = &seen.span;
+    const std::string_view server = seen.span.server;
+    again = again || server.data() == span.server.data();
+    if (server.data() == span.server.data()) continue;
+    auto other = std::find_if(others.begin(), others.end(),
+                              [&](const auto& one) { return one.first.data() == server.data(); });
+    if (other == others.end()) other = others.insert(other, {server, nullptr});
+    if (encloses(seen.span, span, kind)) other->second = &seen.span;
   }
   Others& callers = pairs_[{kind, std::string(span.server)}];
   std::vector<std::string_view> enclosing;

@@ -209,7 +209,7 @@ TEST(Topology, GatewaysThatAreKnownByIdsAreNotSaidToCallEachOtherByContent) {
     const std::string id = "request-" + std::to_string(i);
     const double begin = i * 10.0;  // while the last ones are still waiting
     hops.push_back(HopMaker(kGateway, begin).id(id).answered(200, 50).make());
-    hops.push_back(HopMaker(kOtherGateway, begin + 1).id(id).answered(200, 40).make());
+    hops.push_back(HopMaker(kOtherGateway, begin + 1).id(id).answered(200, 90).make());
   }
   const Topology topology = learn(hops);
   EXPECT_FALSE(topology.is_callee(kGateway));
