@@ -102,7 +102,10 @@ int run_capture(CaptureArguments& arguments) {
     // Before, too.
     const auto there = key_log->open();
     if (!there) return fail("capture", there.error());
-    if (!*there && arguments.is_live()) {
+    if (!*there && !arguments.is_live()) {
+      return fail("capture", outside_error(arguments.key_log + ": no such file"));
+    }
+    if (!*there) {
       say(arguments.key_log + " is not there yet; it is read once it is, without root's rights");
     }
   }
@@ -185,6 +188,13 @@ void add_allow_loss(CLI::App& command, double& share_max) {
       ->type_name("PERCENT");
 }
 
+// CLI11's own check answers with the range of a double.
+std::string above_zero(const std::string& text) {
+  const bool number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  const bool positive = number && text.find_first_not_of('0') != std::string::npos;
+  return positive ? "" : "expected a whole number above 0, got '" + text + "'";
+}
+
 void add_live_options(CLI::App& command, CaptureArguments& arguments) {
   add_size(command, "--buffer", arguments.live.buffer_bytes,
            "Live: how much may wait, in the kernel and again in front of the recording, for each "
@@ -197,7 +207,7 @@ void add_live_options(CLI::App& command, CaptureArguments& arguments) {
   add_size(command, "--rotate-size", arguments.rotation.bytes,
            "Live: begin another file when one is about so large");
   command.add_option("--keep", arguments.rotation.keep, "Live: keep only so many files")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero);
   command.add_flag("--include-replays", arguments.include_replays,
                    "Live: record requests of `gatedrill replay` as well");
 }
@@ -232,7 +242,7 @@ void add_capture_command(CLI::App& app, int& exit_status) {
   add_duration(*command, "--duration", arguments->record.duration,
                "End after so long (30s, 5m; a bare number is seconds)");
   command->add_option("--limit", arguments->record.exchanges, "End after about so many exchanges")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero);
   command->add_option("-o,--output", arguments->output, "The recording to write")
       ->required()
       ->type_name("traffic.db");

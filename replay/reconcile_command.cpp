@@ -53,9 +53,11 @@ CLI::App* add_reconcile_command(CLI::App& traffic, int& exit_status) {
   command->add_option("b", arguments->b, "Another one")->required()->type_name("B.db");
   command->add_option("-p,--port", arguments->options.ports,
                       "Only exchanges with servers at this port; may be repeated");
-  command->add_option("--by", arguments->options.id_field,
-                      "The request field that names it (x-request-id, x-correlation-id or "
-                      "traceparent without this)");
+  command
+      ->add_option("--by", arguments->options.id_field,
+                   "The request field that names it (x-request-id, x-correlation-id or "
+                   "traceparent without this)")
+      ->check([](const std::string& name) { return name.empty() ? "say a field's name" : ""; });
   command->add_option("--top", arguments->options.listed, "How many of each kind are listed");
   command->add_flag("--json", arguments->json, "One JSON document on stdout");
   command->callback([arguments, &exit_status] { exit_status = run(*arguments); });

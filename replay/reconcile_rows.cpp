@@ -145,8 +145,11 @@ Result<ReconcileRows> read_reconcile_rows(const std::string& path,
   auto ledger = recording->ledger();
   if (!ledger) return ledger.error();
   ReconcileRows result;
+  int marks = 0;
   for (const LedgerLine& line : *ledger) {
-    if (line.what == kRedactionLine) result.redaction = line.note;
+    if (line.what != kRedactionLine) continue;
+    // Of a recording that was merged from several, nothing is known.
+    result.redaction = marks++ == 0 ? line.note : std::string();
   }
   std::copy_if(ledger->begin(), ledger->end(), std::back_inserter(result.losses), tells_a_loss);
   auto database = Database::open(path, Database::Mode::read);

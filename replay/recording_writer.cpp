@@ -41,6 +41,10 @@ std::string system_text(int code) {
 
 // Nothing else that stands at the target's place may be overwritten: `-o shop.pcap` is a slip.
 Result<void> check_target(const std::string& path) {
+  if (path.empty() || path == "-") {
+    return usage_error("'" + path + "' is no file for a recording; name one, such as traffic.db");
+  }
+
   struct stat status {};
 
   if (stat(path.c_str(), &status) != 0) return {};
@@ -100,15 +104,19 @@ std::string mark_of(const RedactionRules& rules, Redactor& redactor) {
   return pseudonym.substr(pseudonym.find('-') + 1);
 }
 
+constexpr const char* kBodiesStored = "bodies stored";
+constexpr const char* kBodiesRepeated = "bodies repeated";
+constexpr const char* kSecretsKept = "redacted";
+
 std::vector<LedgerLine> ledger_of(const BodyStore::Counts& bodies,
                                   const Redactor* redactor,
                                   const std::string& redaction_mark) {
   std::vector<LedgerLine> lines;
-  lines.push_back({"bodies stored", bodies.bodies, bodies.bytes,
+  lines.push_back({kBodiesStored, bodies.bodies, bodies.bytes,
                    std::to_string(bodies.stored_bytes) + " bytes on disk"});
-  lines.push_back({"bodies repeated", bodies.repeated, bodies.repeated_bytes, "stored once"});
+  lines.push_back({kBodiesRepeated, bodies.repeated, bodies.repeated_bytes, "stored once"});
   if (redactor == nullptr) {
-    lines.push_back({"redacted", 0, 0, "secrets were kept on request"});
+    lines.push_back({kSecretsKept, 0, 0, "secrets were kept on request"});
     return lines;
   }
   const RedactionCounts counts = redactor->counts();
@@ -122,6 +130,31 @@ std::vector<LedgerLine> ledger_of(const BodyStore::Counts& bodies,
   lines.push_back({"redacted bodies dropped", counts.dropped_bodies, counts.dropped_bytes,
                    "could not be decoded, so not be searched"});
   return lines;
+}
+
+// The lines of the recording's maker and the writer's own, each name once. What is imported from a
+// recording brings the lines of that one's writer: what was hidden there is hidden still.
+std::vector<LedgerLine> with_own(std::span<const LedgerLine> ledger, std::vector<LedgerLine> own) {
+  std::vector<LedgerLine> all(ledger.begin(), ledger.end());
+  const auto find = [&](std::string_view what) {
+    return std::find_if(all.begin(), all.end(),
+                        [&](const LedgerLine& line) { return line.what == what; });
+  };
+  const bool hides = own.back().what != kSecretsKept;
+  if (hides) std::erase_if(all, [](const LedgerLine& line) { return line.what == kSecretsKept; });
+  for (LedgerLine& line : own) {
+    const auto brought = find(line.what);
+    if (brought == all.end()) {
+      const bool untrue = line.what == kSecretsKept && find(kRedactionLine) != all.end();
+      if (!untrue) all.push_back(std::move(line));
+    } else if (line.what == kBodiesStored || line.what == kBodiesRepeated) {
+      *brought = std::move(line);
+    } else {
+      brought->count = std::max(brought->count, line.count);
+      brought->bytes = std::max(brought->bytes, line.bytes);
+    }
+  }
+  return all;
 }
 
 }  // namespace
@@ -284,11 +317,8 @@ Result<void> RecordingWriter::save() {
 Result<void> RecordingWriter::State::complete(std::span<const LedgerLine> ledger) {
   if (auto done = bodies->flush(); !done) return done;
   if (auto done = database->execute(kForgetUnfinished); !done) return done;
-  for (const LedgerLine& line : ledger) {
-    if (auto done = rows->add(line); !done) return done;
-  }
-  for (const LedgerLine& line :
-       ledger_of(bodies->counts(), redactor ? &*redactor : nullptr, redaction_mark)) {
+  const auto own = ledger_of(bodies->counts(), redactor ? &*redactor : nullptr, redaction_mark);
+  for (const LedgerLine& line : with_own(ledger, own)) {
     if (auto done = rows->add(line); !done) return done;
   }
   if (auto done = database->execute(recording_indices()); !done) return done;

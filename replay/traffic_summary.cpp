@@ -86,12 +86,12 @@ std::string cell(std::uint64_t number, std::size_t width) {
   return cell(std::to_string(number), width);
 }
 
-// Bytes that a terminal would act on are shown as dots.
-std::string printable(std::string_view text) {
+std::string with_dots(std::string_view text, std::string_view kept) {
   std::string out(text);
   for (char& c : out) {
     const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\t' && c != '\n') || byte == 0x7f) c = '.';
+    const bool control = byte < 0x20 || byte == 0x7f;
+    if (control && kept.find(c) == std::string_view::npos) c = '.';
   }
   return out;
 }
@@ -123,7 +123,7 @@ std::string render_body(const std::string& body, const std::vector<RecordedField
   const std::string& shown = plain ? *plain : body;
   const std::string_view part = std::string_view(shown).substr(0, kShownBodyBytes);
   if (!is_text(part)) return "(" + std::to_string(shown.size()) + " bytes that are not text)\n";
-  std::string text = printable(part);
+  std::string text = with_dots(part, "\t\r\n");
   std::erase(text, '\r');
   if (!text.ends_with('\n')) text.push_back('\n');
   if (part.size() < shown.size()) {
@@ -144,11 +144,15 @@ std::string render_message(const std::string& first_line, const Message& message
   }
   if (!message.complete) text += "(not complete)\n";
   if (message.redacted) text += "(secrets replaced)\n";
-  if (!message.defects.empty()) text += "(defects: " + message.defects + ")\n";
+  if (!message.defects.empty()) text += "(defects: " + printable(message.defects) + ")\n";
   return text;
 }
 
 }  // namespace
+
+std::string printable(std::string_view text) {
+  return with_dots(text, "");
+}
 
 std::string time_text(UnixTime at) {
   std::int64_t seconds = at.ns / 1'000'000'000;
@@ -201,7 +205,8 @@ std::string render(const TrafficSummary& summary) {
                      " requests, " + number(summary.answers) + " answers; " +
                      number(summary.partial) + " not whole\n";
   if (summary.exchanges > 0) {
-    const double seconds = static_cast<double>(summary.last.ns - summary.first.ns) / 1e9;
+    const double seconds =
+        (static_cast<double>(summary.last.ns) - static_cast<double>(summary.first.ns)) / 1e9;
     text += "from " + time_text(summary.first) + " to " + time_text(summary.last) + ", " +
             fixed(seconds) + " s\n";
   }
@@ -226,8 +231,8 @@ std::string render(const std::vector<LedgerLine>& ledger) {
   std::string text = cell("count", kCountWidth) + cell("bytes", kCountWidth) + "what\n";
   for (const LedgerLine& line : ledger) {
     if (line.count == 0 && line.bytes == 0) continue;
-    text += cell(line.count, kCountWidth) + cell(line.bytes, kCountWidth) + line.what +
-            (line.note.empty() ? "" : " (" + line.note + ")") + "\n";
+    text += cell(line.count, kCountWidth) + cell(line.bytes, kCountWidth) + printable(line.what) +
+            (line.note.empty() ? "" : " (" + printable(line.note) + ")") + "\n";
   }
   return text;
 }
@@ -235,7 +240,7 @@ std::string render(const std::vector<LedgerLine>& ledger) {
 std::string render(const RecordedExchange& exchange) {
   std::string text = "exchange " + std::to_string(exchange.id) + ", " + time_text(exchange.at) +
                      ", connection " + std::to_string(exchange.connection) + ", " +
-                     exchange.client + " to " + exchange.server;
+                     printable(exchange.client) + " to " + printable(exchange.server);
   if (exchange.latency) text += ", " + fixed(to_ms(*exchange.latency)) + " ms";
   if (exchange.tunnel) text += ", became a tunnel";
   text += "\n\n";

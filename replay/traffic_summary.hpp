@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gateway/core/result.hpp"
@@ -48,6 +49,10 @@ struct TrafficSummary {
 [[nodiscard]] std::string render(const std::vector<LedgerLine>& ledger);
 // Both messages with their heads and, as far as they are text, their decoded bodies.
 [[nodiscard]] std::string render(const RecordedExchange& exchange);
+
+// What a terminal would act on becomes a dot, line feeds too: nothing of the traffic may look like
+// a line of ours.
+[[nodiscard]] std::string printable(std::string_view text);
 
 // "2023-11-14 22:13:20.123 UTC".
 [[nodiscard]] std::string time_text(UnixTime at);

@@ -1,4 +1,6 @@
 // One binary: every command of every folder.
+#include <cerrno>
+#include <cstring>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -24,6 +26,16 @@
 #include "scenarios/version.hpp"
 
 namespace {
+
+// What was printed may not have arrived: the disk behind standard output may be full. A reader that
+// had enough (`| head`) is no failure.
+int flush_output() {
+  errno = 0;
+  if (std::cout.flush() || errno == EPIPE) return 0;
+  std::cerr << "gatedrill: standard output cannot be written"
+            << (errno != 0 ? std::string(": ") + std::strerror(errno) : "") << "\n";
+  return gatedrill::exit_status(gatedrill::ErrorCode::outside);
+}
 
 int run(int argc, char** argv) {
   CLI::App app{"gatedrill: a workbench for people who run API gateways", "gatedrill"};
@@ -71,7 +83,7 @@ int run(int argc, char** argv) {
     std::cerr << "gatedrill: " << error.message << "\n";
     if (exit_status == 0) exit_status = gatedrill::exit_status(error.code);
   }
-  return exit_status;
+  return exit_status == 0 ? flush_output() : exit_status;
 }
 
 }  // namespace

@@ -163,6 +163,10 @@ Result<void> run(const Options& options, const Makers& make) {
   static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
   raise_descriptor_limit();
   if (auto added = add_record_options(options, config->record); !added) return added;
+  if (!options.out.empty() && options.out == config->record.traffic) {
+    return usage_error("-o and --record both name " + options.out +
+                       ": one is a run.db, the other a traffic.db");
+  }
   return serve(*config, options.out, make);
 }
 

@@ -36,6 +36,7 @@ int run(const Arguments& arguments) {
   auto report = explain(arguments.file, options);
   if (!report) return fail(kCommand, report.error());
   if (report->findings.exchanges() == 0) {
+    if (arguments.json) std::cout << to_json(*report);
     return fail(kCommand,
                 evidence_error(arguments.file + ": holds no exchange; `gatedrill traffic " +
                                arguments.file + "` says what was captured"));

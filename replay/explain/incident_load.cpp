@@ -4,6 +4,7 @@
 
 #include "replay/explain/incidents.hpp"
 #include "replay/explain/words.hpp"
+#include "replay/traffic_summary.hpp"
 
 namespace gatedrill::replay::explain {
 

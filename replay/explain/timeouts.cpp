@@ -44,7 +44,8 @@ Result<Timeout> parse_timeout(const std::string& text) {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   const std::string_view unit(end, static_cast<std::size_t>(value.data() + value.size() - end));
   const double ms = unit == "ms" ? 1 : unit == "s" ? 1000 : unit == "m" ? 60'000 : 0;
-  if (error != std::errc() || ms == 0 || number <= 0 || number > 1e6) {
+  const bool named_well = !timeout.name.empty() && timeout.name.find('=') == std::string::npos;
+  if (!named_well || error != std::errc() || ms == 0 || number <= 0 || number > 1e6) {
     return usage_error("timeout " + text +
                        ": say a duration with its unit, such as 1s, 750ms or route=15s");
   }

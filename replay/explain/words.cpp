@@ -60,13 +60,4 @@ std::string time_of_day(UnixTime at) {
   return text.substr(day, text.size() - kZone - day);
 }
 
-std::string printable(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) c = '.';
-  }
-  return out;
-}
-
 }  // namespace gatedrill::replay::explain

@@ -19,7 +19,5 @@ namespace gatedrill::replay::explain {
 [[nodiscard]] std::string share_of(std::uint64_t part, std::uint64_t whole);
 // "22:13:20.123"
 [[nodiscard]] std::string time_of_day(UnixTime at);
-// What a terminal would act on becomes a dot.
-[[nodiscard]] std::string printable(std::string_view text);
 
 }  // namespace gatedrill::replay::explain

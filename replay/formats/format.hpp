@@ -47,6 +47,10 @@ class ImportSink {
   virtual void on_ledger_line(const LedgerLine& line) = 0;
   virtual void on_recorded_loss(const RecordedLoss& loss) = 0;
 
+  // Behind the last of a file that is a recording itself: its account, if it brought one, is the
+  // one of what stands in it.
+  virtual void on_end_of_recording() {}
+
   // Nothing more is wanted: writing failed, or the user asked to stop.
   [[nodiscard]] virtual bool stopped() const = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "replay/formats/formats.hpp"
@@ -15,23 +16,36 @@ constexpr std::uint64_t kLossesListedMax = 10'000;
 constexpr std::size_t kLossesShownMax = 20;
 constexpr std::uint64_t kExchangesPerLook = 1024;
 
-// Lines in the order in which they were first met.
+// Lines in the order in which they were first met, one of each name. Remarks without a number that
+// say something else stand beside each other.
 class Tallies {
  public:
-  LedgerLine& of(std::string_view what) {
-    auto at = places_.find(what);
-    if (at == places_.end()) {
-      at = places_.emplace(what, lines_.size()).first;
-      lines_.push_back({.what = std::string(what)});
-    }
-    return lines_[at->second];
+  LedgerLine& of(std::string_view what) { return at(what, {}); }
+
+  void add(const LedgerLine& line) {
+    const bool remark = line.count == 0 && line.bytes == 0;
+    LedgerLine& tally = at(line.what, remark ? line.note : std::string());
+    tally.count += line.count;
+    tally.bytes += line.bytes;
+    if (tally.note.empty()) tally.note = line.note;
+  }
+
+  void add(const Tallies& others) {
+    for (const LedgerLine& line : others.lines_)
+      add(line);
   }
 
   [[nodiscard]] const std::vector<LedgerLine>& all() const { return lines_; }
 
  private:
+  LedgerLine& at(std::string_view what, const std::string& remark) {
+    const auto [place, is_new] = places_.try_emplace({std::string(what), remark}, lines_.size());
+    if (is_new) lines_.push_back({.what = std::string(what)});
+    return lines_[place->second];
+  }
+
   std::vector<LedgerLine> lines_;
-  std::map<std::string, std::size_t, std::less<>> places_;
+  std::map<std::pair<std::string, std::string>, std::size_t> places_;
 };
 
 class RecordingSink final : public ImportSink {
@@ -79,7 +93,16 @@ class RecordingSink final : public ImportSink {
     tally.note = note;
   }
 
-  void on_ledger_line(const LedgerLine& line) override { earlier_.push_back(line); }
+  void on_ledger_line(const LedgerLine& line) override {
+    carried_.add(line);
+    brought_account_ = true;
+  }
+
+  void on_end_of_recording() override {
+    if (!brought_account_) carried_.add(account_);
+    account_ = Tallies();
+    brought_account_ = false;
+  }
 
   [[nodiscard]] bool stopped() const override {
     return failure.has_value() || stop_.load(std::memory_order_relaxed);
@@ -87,18 +110,22 @@ class RecordingSink final : public ImportSink {
 
   // The account. `requests` = answered + without answer = complete + partial, and so on.
   void close_account(std::span<const Input> inputs) {
-    std::vector<LedgerLine>& lines = report.ledger;
-    lines = std::move(earlier_);
     std::uint64_t bytes = 0;
     for (const Input& input : inputs)
       bytes += input.offset();
-    lines.push_back({"files imported", inputs.size(), bytes, "bytes, gzip undone"});
-    lines.push_back({"exchanges", report.exchanges, 0, ""});
-    if (stop_.load(std::memory_order_relaxed)) {
-      lines.push_back({"stopped early", 1, 0, "on request; what follows was not read"});
+    const bool carried = !carried_.all().empty();
+    Tallies all = std::move(carried_);
+    if (!carried) {
+      all.add({"files imported", inputs.size(), bytes, "bytes, gzip undone"});
+      all.add({"exchanges", report.exchanges, 0, ""});
     }
-    for (const Tallies* tallies : {&account_, &counts_})
-      lines.insert(lines.end(), tallies->all().begin(), tallies->all().end());
+    if (stop_.load(std::memory_order_relaxed)) {
+      all.add({"stopped early", 1, 0, "on request; what follows was not read"});
+    }
+    all.add(account_);
+    all.add(counts_);
+    std::vector<LedgerLine>& lines = report.ledger;
+    lines = all.all();
     for (const LedgerLine& tally : losses_.all())
       lines.push_back({"lost: " + tally.what, tally.count, tally.bytes, tally.note});
     if (report.losses > kLossesListedMax) {
@@ -135,7 +162,8 @@ class RecordingSink final : public ImportSink {
   Tallies account_;
   Tallies counts_;
   Tallies losses_;
-  std::vector<LedgerLine> earlier_;
+  Tallies carried_;  // what recordings brought
+  bool brought_account_ = false;
 };
 
 // The error is about the input that was read last.

@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <concepts>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -241,25 +244,110 @@ LedgerLine ledger_line_of(const Json& json, std::string& wrong) {
 // Exchanges without a connection have one each, beyond those that are named.
 constexpr std::int64_t kUnnamedConnections = 1'000'000'000'000;
 
-// Hands one line on; returns what is wrong with it.
-std::string take(const Json& json, ImportSink& sink, std::int64_t& unnamed) {
+// Numbers that were seen, as ranges: nearly always one.
+class Numbers {
+ public:
+  // False if it was there.
+  bool add(std::int64_t number) {
+    auto next = ranges_.upper_bound(number);
+    if (next != ranges_.begin()) {
+      const auto before = std::prev(next);
+      if (number < before->second) return false;
+      if (number == before->second) {
+        ++before->second;
+        if (next != ranges_.end() && next->first == before->second) {
+          before->second = next->second;
+          ranges_.erase(next);
+        }
+        return true;
+      }
+    }
+    ranges_.emplace(number, number + 1);
+    return true;
+  }
+
+  [[nodiscard]] std::int64_t largest() const {
+    return ranges_.empty() ? 0 : std::max<std::int64_t>(ranges_.rbegin()->second - 1, 0);
+  }
+
+ private:
+  std::map<std::int64_t, std::int64_t> ranges_;  // from the first to behind the last
+};
+
+// Hands the lines of one file after the other on. Each file numbers its exchanges and connections
+// itself: those of the first stay as they are, those of the others come behind.
+class Lines {
+ public:
+  explicit Lines(ImportSink& sink) : sink_(sink) {}
+
+  // Returns what is wrong with the line.
+  std::string take(const Json& json);
+
+  void end_file() {
+    exchanges_before_ += ids_.largest();
+    connections_before_ += connections_;
+    ids_ = Numbers();
+    connections_ = 0;
+    sink_.on_end_of_recording();
+  }
+
+ private:
+  std::string take_exchange(RecordedExchange exchange);
+
+  // Not one that exchanges without a connection were given.
+  void renumber(std::int64_t& connection) {
+    if (connection < kUnnamedConnections) connections_ = std::max(connections_, connection);
+    connection += connections_before_;
+  }
+
+  ImportSink& sink_;
+  Numbers ids_;  // of this file
+  std::int64_t connections_ = 0;
+  std::int64_t exchanges_before_ = 0;  // in the files before
+  std::int64_t connections_before_ = 0;
+  std::int64_t unnamed_ = 0;
+};
+
+std::string Lines::take_exchange(RecordedExchange exchange) {
+  constexpr std::int64_t kIdMax = std::int64_t{1} << 62;
+  if (exchange.id < 0 || exchange.id >= kIdMax || exchange.connection < 0 ||
+      exchange.connection >= kIdMax) {
+    return "\"id\" and \"connection\" have to be 0 to 2^62";
+  }
+  if (exchange.id > 0) {
+    if (!ids_.add(exchange.id)) {
+      return "exchange " + std::to_string(exchange.id) + " is there twice";
+    }
+    exchange.id += exchanges_before_;
+  }
+  if (exchange.connection == 0) {
+    exchange.connection = kUnnamedConnections + ++unnamed_;
+  } else {
+    renumber(exchange.connection);
+  }
+  sink_.on_exchange(std::move(exchange));
+  return {};
+}
+
+std::string Lines::take(const Json& json) {
   std::string wrong;
   std::string type;
   Members members(json, wrong);
   members.get("type", type);
   if (type == "exchange") {
     RecordedExchange exchange = exchange_of(json, wrong);
-    if (exchange.connection == 0) exchange.connection = kUnnamedConnections + ++unnamed;
-    if (wrong.empty()) sink.on_exchange(std::move(exchange));
+    if (wrong.empty()) wrong = take_exchange(std::move(exchange));
   } else if (type == "connection") {
-    const RecordedConnection connection = connection_of(json, wrong);
-    if (wrong.empty()) sink.on_connection(connection);
+    RecordedConnection connection = connection_of(json, wrong);
+    renumber(connection.connection);
+    if (wrong.empty()) sink_.on_connection(connection);
   } else if (type == "loss") {
-    const RecordedLoss loss = loss_of(json, wrong);
-    if (wrong.empty()) sink.on_recorded_loss(loss);
+    RecordedLoss loss = loss_of(json, wrong);
+    if (loss.connection != 0) renumber(loss.connection);
+    if (wrong.empty()) sink_.on_recorded_loss(loss);
   } else if (type == "ledger") {
     const LedgerLine line = ledger_line_of(json, wrong);
-    if (wrong.empty()) sink.on_ledger_line(line);
+    if (wrong.empty()) sink_.on_ledger_line(line);
   } else if (type == "recording") {
     std::int64_t version = 1;
     members.get("version", version);
@@ -276,10 +364,10 @@ bool shallow(int depth, Json::parse_event_t /*event*/, Json& /*parsed*/) {
   return depth <= kDepthMax;
 }
 
-Result<void> read_lines(Input& input, ImportSink& sink, std::int64_t& unnamed) {
-  LineReader lines(input);
+Result<void> read_lines(Input& input, const ImportSink& sink, Lines& lines) {
+  LineReader reader(input);
   for (;;) {
-    auto line = lines.next();
+    auto line = reader.next();
     if (!line) return line.error();
     if (!*line || sink.stopped()) return {};
     std::string_view text = (*line)->text;
@@ -291,7 +379,7 @@ Result<void> read_lines(Input& input, ImportSink& sink, std::int64_t& unnamed) {
     } else {
       try {
         const Json json = Json::parse(text, shallow);
-        wrong = json.is_object() ? take(json, sink, unnamed) : "expected an object with a \"type\"";
+        wrong = json.is_object() ? lines.take(json) : "expected an object with a \"type\"";
       } catch (const Json::parse_error& error) {
         wrong = "no JSON behind column " + std::to_string(error.byte > 0 ? error.byte - 1 : 0) +
                 "; each line is one object with a \"type\"";
@@ -318,9 +406,10 @@ bool looks_like_jsonl(std::string_view beginning) {
 }
 
 Result<void> read_jsonl(std::span<Input> inputs, ImportSink& sink) {
-  std::int64_t unnamed = 0;
+  Lines lines(sink);
   for (Input& input : inputs) {
-    if (auto done = read_lines(input, sink, unnamed); !done) return done;
+    if (auto done = read_lines(input, sink, lines); !done) return done;
+    lines.end_file();
   }
   return {};
 }

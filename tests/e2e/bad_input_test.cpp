@@ -56,6 +56,31 @@ class BadInput : public ::testing::Test {
   std::string folder_;
 };
 
+TEST_F(BadInput, WhatCannotBePrintedIsSaid) {
+  const std::string recording = path("traffic.db");
+  ASSERT_EQ(run_gatedrill("capture -r " + kShop + " -o " + recording).status, 0);
+  for (const char* command : {"traffic ", "traffic show ", "traffic explain "}) {
+    const std::string exchange = std::string(command) == "traffic show " ? " 1" : "";
+    expect_message(run_gatedrill(command + recording + exchange + " > /dev/full"), 3,
+                   "standard output cannot be written: No space left on device");
+    // A reader that had enough is no failure.
+    const std::string status = path("status");
+    run_shell("{ \"$GATEDRILL\" " + (command + recording + exchange) + "; echo $? > " + status +
+              "; } | true");
+    EXPECT_NE(run_shell("cat " + status).out, "3\n");
+  }
+}
+
+TEST_F(BadInput, ARecordingNeedsAFile) {
+  for (const char* target : {"''", "-"}) {
+    expect_message(run_gatedrill("capture -r " + kShop + " -o " + target), 2,
+                   "is no file for a recording");
+  }
+  expect_message(
+      run_gatedrill("capture -r " + kShop + " -o " + path("t.db") + " --keylog " + path("no.log")),
+      3, "no.log: no such file");
+}
+
 TEST_F(BadInput, AMissingFileIsNamed) {
   expect_message(run_gatedrill("run " + path("no.yaml")), 3, "no.yaml");
   expect_message(run_gatedrill("capture -r " + path("no.pcap") + " -o " + path("t.db")), 3,

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,6 +61,11 @@ class FormatCommandsTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
+  [[nodiscard]] std::vector<LedgerLine> ledger_of(const std::string& name) const {
+    const auto recording = Recording::open(path(name));
+    return recording ? recording->ledger().value() : std::vector<LedgerLine>{};
+  }
+
   [[nodiscard]] bool nothing_left() const {
     for (const auto& entry : fs::directory_iterator(folder_ / "")) {
       if (entry.path().filename().string().starts_with("t.db")) return false;
@@ -70,6 +77,52 @@ class FormatCommandsTest : public ::testing::Test {
   std::string out;
   std::string err;
 };
+
+TEST_F(FormatCommandsTest, JsonLinesBringARecordingBackWithItsOwnAccount) {
+  write("a.gor", kGor);
+  ASSERT_EQ(import("gor", "a.gor"), 0) << err;
+  const auto made = ledger_of("t.db");
+  ASSERT_EQ(run({"export", path("t.db"), "--format", "jsonl", "-o", path("a.jsonl")}), 0) << err;
+  ASSERT_EQ(run({"import", "jsonl", path("a.jsonl"), "-o", path("b.db")}), 0) << err;
+  EXPECT_EQ(ledger_of("b.db"), made);
+  ASSERT_EQ(run({"export", path("b.db"), "--format", "jsonl", "-o", path("b.jsonl")}), 0) << err;
+  EXPECT_EQ(bytes_of("b.jsonl"), bytes_of("a.jsonl"));
+}
+
+TEST_F(FormatCommandsTest, RecordingsAreMergedThroughJsonLines) {
+  write("a.gor", kGor);
+  ASSERT_EQ(import("gor", "a.gor"), 0) << err;
+  const auto made = ledger_of("t.db");
+  ASSERT_EQ(run({"export", path("t.db"), "--format", "jsonl", "-o", path("a.jsonl")}), 0) << err;
+  // The last has no account of its own.
+  write("c.jsonl", R"({"type":"exchange","at_ns":9,"response":{"status":503}})");
+  ASSERT_EQ(run({"import", "jsonl", path("a.jsonl"), path("a.jsonl"), path("c.jsonl"), "-o",
+                 path("b.db")}),
+            0)
+      << err;
+  std::map<std::string, std::uint64_t> counts;
+  for (const LedgerLine& line : ledger_of("b.db")) {
+    EXPECT_TRUE(counts.try_emplace(line.what, line.count).second) << line.what << " is there twice";
+  }
+  for (const LedgerLine& line : made) {
+    // Bodies of the second are those of the first.
+    if (line.what.starts_with("bodies ")) continue;
+    const bool of_the_last = line.what == "answers complete";
+    EXPECT_EQ(counts[line.what], 2 * line.count + (of_the_last ? 1 : 0)) << line.what;
+  }
+  EXPECT_EQ(counts["answers without request"], 1U);
+  auto recording = Recording::open(path("b.db"));
+  ASSERT_TRUE(recording);
+  std::set<std::int64_t> connections;
+  std::size_t exchanges = 0;
+  ASSERT_TRUE(recording->for_each([&](const RecordedExchange& exchange) {
+    connections.insert(exchange.connection);
+    ++exchanges;
+    return true;
+  }));
+  EXPECT_EQ(exchanges, 3U);
+  EXPECT_EQ(connections.size(), 3U);
+}
 
 TEST_F(FormatCommandsTest, AFileBecomesARecordingWithItsAccount) {
   write("a.gor", kGor);

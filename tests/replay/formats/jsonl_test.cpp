@@ -120,6 +120,11 @@ TEST_F(JsonlTest, LittleIsEnough) {
   EXPECT_NE(imported.exchanges[0].connection, imported.exchanges[1].connection);
 }
 
+TEST_F(JsonlTest, AnExchangeThatIsThereTwiceRefusesTheFile) {
+  const std::string line = R"({"type":"exchange","id":7,"at_ns":8,"response":{"status":503}})";
+  EXPECT_THAT(refusal(line + "\n" + line + "\n"), HasSubstr(":2: exchange 7 is there twice"));
+}
+
 TEST_F(JsonlTest, AWrongLineRefusesTheFileWithItsNumber) {
   const std::string good =
       R"({"type":"exchange","at_ns":9,"request":{"method":"GET","target":"/"}})";
