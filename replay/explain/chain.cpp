@@ -161,7 +161,13 @@ std::optional<std::int64_t> Joiner::find_before(const Hop& hop) const {
     const Duration within = key.kind == KeyKind::content ? kAlikeWithin : kRetriedWithin;
     const bool same = failure.client == address_of(hop.client) &&
                       failure.request == hop.method + " " + hop.target;
-    if (!same || since > within) continue;
+    // Two ids say that they are two requests, and a gateway does not repeat for another.
+    const bool other_id = key.kind != KeyKind::request_id && failure.request_id != hop.request_id &&
+                          !failure.request_id.empty() && !hop.request_id.empty();
+    const bool other_gateway =
+        failure.server != hop.server &&
+        (topology_.has_callees(failure.server) || topology_.has_callees(hop.server));
+    if (!same || other_id || other_gateway || since > within) continue;
     return failure.id;
   }
   return std::nullopt;
@@ -175,6 +181,8 @@ void Joiner::remember_failure(const Chain& chain) {
   failing_.emplace(end->ns, Failure{.ended = *end,
                                     .id = chain.hop.id,
                                     .keys = chain.hop.keys,
+                                    .request_id = chain.hop.request_id,
+                                    .server = chain.hop.server,
                                     .client = std::string(address_of(chain.hop.client)),
                                     .request = chain.hop.method + " " + chain.hop.target});
 }

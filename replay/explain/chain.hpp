@@ -81,6 +81,8 @@ class Joiner {
     UnixTime ended{};
     std::int64_t id = 0;
     std::vector<JoinKey> keys{};
+    std::string request_id{};
+    std::string server{};
     std::string client{};   // its address
     std::string request{};  // method and target: a trace may hold many
   };

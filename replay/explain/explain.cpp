@@ -242,6 +242,24 @@ Result<Report> explain(const std::string& path, const Options& options) {
 
 namespace {
 
+// What caused the exchange lasts as long as it, or a few times so where it was tried again; what it
+// caused does not last longer. That, and so many others that who calls whom can be learnt. Of one
+// without an end, whatever may have waited for it.
+Result<Spell> spell_around(const std::string& path, const RecordedExchange& exchange) {
+  constexpr Duration kLeast = std::chrono::seconds(1);
+  constexpr Duration kMost = std::chrono::minutes(2);
+  constexpr std::int64_t kTries = 4;
+  constexpr std::size_t kOthers = 10'000;
+  const UnixTime end = exchange.response_end.value_or(exchange.at);
+  const Duration lasted{end.ns - exchange.at.ns};
+  const Duration pad =
+      exchange.response_end ? std::clamp<Duration>(kTries * lasted, kLeast, kMost) : kMost;
+  const auto padded = [&](Duration by) {
+    return Spell{UnixTime{exchange.at.ns - by.count()}, UnixTime{end.ns + by.count()}};
+  };
+  return with_exchanges(path, padded(pad), padded(kMost), kOthers);
+}
+
 bool holds(const Chain& chain, std::int64_t id) {
   return chain.hop.id == id || std::any_of(chain.children.begin(), chain.children.end(),
                                            [&](const Chain& child) { return holds(child, id); });
@@ -251,12 +269,10 @@ bool holds(const Chain& chain, std::int64_t id) {
 
 Result<std::optional<Explained>> explain_one(const std::string& path,
                                              const RecordedExchange& exchange) {
-  // As long before as what caused it may have begun, as long after as what it caused.
-  constexpr std::int64_t kAround = 120'000'000'000;
-  const UnixTime end = exchange.response_end.value_or(exchange.at);
-  const Spell around{UnixTime{exchange.at.ns - kAround}, UnixTime{end.ns + kAround}};
+  const auto around = spell_around(path, exchange);
+  if (!around) return around.error();
   Lesson lesson{.coverage = std::vector<Coverage>(1)};
-  if (auto learnt = learn({path}, Duration{0}, around, lesson); !learnt) return learnt.error();
+  if (auto learnt = learn({path}, Duration{0}, *around, lesson); !learnt) return learnt.error();
   const Hints hints = lesson.hints({});
   const Topology topology = lesson.topology.learn();
   std::optional<Explained> explained;
@@ -265,7 +281,7 @@ Result<std::optional<Explained>> explain_one(const std::string& path,
     explained = Explained{chain, judge(chain, topology, hints)};
     explained->verdict.broken = nullptr;
   });
-  if (auto joined = join({path}, Duration{0}, around, joiner); !joined) return joined.error();
+  if (auto joined = join({path}, Duration{0}, *around, joiner); !joined) return joined.error();
   return explained;
 }
 

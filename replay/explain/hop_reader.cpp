@@ -1,5 +1,6 @@
 #include "replay/explain/hop_reader.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -39,7 +40,38 @@ std::string between(const std::string& column, const Spell& spell, const char* b
          std::to_string(spell.last.ns);
 }
 
+// When the exchange began that is so many before or after `from`; `end` where there are not so
+// many.
+Result<std::int64_t> far_from(const Database& database,
+                              UnixTime from,
+                              const char* direction,
+                              std::size_t exchanges,
+                              UnixTime end) {
+  const bool before = direction[0] == '<';
+  auto row =
+      database.prepare("SELECT at_ns FROM t_exchanges WHERE at_ns " + std::string(direction) + " " +
+                       std::to_string(from.ns) + " ORDER BY at_ns" + (before ? " DESC" : "") +
+                       " LIMIT 1 OFFSET " + std::to_string(exchanges));
+  if (!row) return row.error();
+  auto found = row->step();
+  if (!found) return found.error();
+  return *found ? row->integer(0) : end.ns;
+}
+
 }  // namespace
+
+Result<Spell> with_exchanges(const std::string& path,
+                             const Spell& least,
+                             const Spell& most,
+                             std::size_t exchanges) {
+  auto database = Database::open(path, Database::Mode::read);
+  if (!database) return database.error();
+  auto first = far_from(*database, least.first, "<", exchanges, most.first);
+  if (!first) return first.error();
+  auto last = far_from(*database, least.last, ">", exchanges, most.last);
+  if (!last) return last.error();
+  return Spell{std::max(most.first, UnixTime{*first}), std::min(most.last, UnixTime{*last})};
+}
 
 struct HopReader::State {
   Database database;

@@ -25,6 +25,12 @@ struct Spell {
   UnixTime last{};
 };
 
+// `least`, made longer until it holds so many exchanges before and after, but not beyond `most`.
+[[nodiscard]] Result<Spell> with_exchanges(const std::string& path,
+                                           const Spell& least,
+                                           const Spell& most,
+                                           std::size_t exchanges);
+
 class HopReader {
  public:
   // `recording` is what the hops will say of where they are from; `shift` is added to every time.

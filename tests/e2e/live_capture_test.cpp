@@ -263,8 +263,9 @@ TEST_F(IsolatedCaptureTest, TheLastInterfaceThatGoesAwayEndsItWithAWholeRecordin
 TEST_F(IsolatedCaptureTest, ADiskThatIsNearlyFullEndsItWhileTheRecordingCanStillBeCompleted) {
   fs::create_directory(path("disk"));
   const ProgramRun run =
-      isolated("mount -t tmpfs -o size=40m none " + path("disk") + " && chmod 777 " + path("disk"),
-               "-i lo --duration 20s -o " + path("disk") + "/t.db", kOneExchange,
+      isolated("mount -t tmpfs -o size=200m none " + path("disk") + " && chmod 777 " + path("disk"),
+               "-i lo --duration 60s -o " + path("disk") + "/t.db",
+               kOneExchange + ("head -c 160M /dev/zero >" + path("disk") + "/filled\n"),
                "cp " + path("disk") + "/t.db " + path("t.db"));
   EXPECT_THAT(run.out, AllOf(HasSubstr("ended early"), HasSubstr("MiB are left there")));
   EXPECT_EQ(run.status, 3) << run.out;

@@ -168,8 +168,9 @@ struct Known {
 const std::string kHttp2 = "the oracle has no pairs and no bodies of HTTP/2";
 
 const std::map<std::string, Known> kKnown = {
-    {"browse-bro-org-31-requests.pcap", {"partial 1", "an answer without its end"}},
-    {"browse-espn-61-requests.pcapng", {"partial 1", "the last answer without its end"}},
+    {"browse-bro-org-31-requests.pcap", {"partial 1", "an answer has a gap of 7,240 bytes"}},
+    {"browse-espn-61-requests.pcapng",
+     {"partial 1", "the last 3,038 bytes of an answer are not in the capture"}},
     {"http-entity-gap-2.pcap", {"partial 1", "the answer has a gap"}},
     {"http-gap-in-response.pcap", {"partial 1", "the answer to /2 has a gap"}},
     {"browse-wikipedia.pcap",
@@ -185,7 +186,9 @@ const std::map<std::string, Known> kKnown = {
      {"bodies +1 -1",
       "'chUnked' is chunked (RFC 9112 7: names ignore case); the oracle leaves it"}},
     {"http-evader-058.pcap",
-     {"bodies +1 -1", "a folded Transfer-Encoding is one value; the oracle leaves it chunked"}},
+     {"bodies +1 -1",
+      "a folded Transfer-Encoding is one value (RFC 9112 5.2); the oracle ends the head at the "
+      "fold"}},
     {"http-evader-450.pcap", {"bodies -1", "a 204 has no body (RFC 9112 6.3)"}},
     {"http2-app-layer-exact.pcap",
      {"pairs +3 bodies +4",

@@ -43,10 +43,15 @@ TEST(Packet, EveryLinkTypeLeadsToTheSameSegment) {
   expect_hello(kEthernet, ethernet(v6, 0x86dd));
   expect_hello(kRaw, v4);
   expect_hello(12, v6);
+  expect_hello(14, v4);
   expect_hello(228, v4);
   expect_hello(229, v6);
   expect_hello(kNull, std::string("\x02\0\0\0", 4) + v4);
-  expect_hello(kNull, std::string("\0\0\0\x1e", 4) + v6);
+  // IPv6 is another number on each system: Linux, NetBSD and OpenBSD, FreeBSD, macOS.
+  for (const char family : {'\x0a', '\x18', '\x1c', '\x1e'}) {
+    expect_hello(kNull, std::string(1, family) + std::string(3, '\0') + v6);
+    expect_hello(kNull, std::string(3, '\0') + std::string(1, family) + v6);
+  }
   expect_hello(108, std::string("\0\0\0\x02", 4) + v4);
   expect_hello(kHdlc, std::string("\x0f\0", 2) + be16(0x0800) + v4);
   expect_hello(kSll, std::string(14, '\0') + be16(0x0800) + v4);

@@ -401,6 +401,76 @@ TEST(Joiner, OnOneLegARetryIsKnownByItsRequest) {
   EXPECT_EQ(chains[2].repeats, std::nullopt) << "that is another one";
 }
 
+TEST(Joiner, AnotherIdIsAnotherRequestThoughItIsAlike) {
+  const std::vector<Hop> hops = {
+      HopMaker(kShop, 0).id("request-1").kept(4, 900).server_rst(2, 0).make(),
+      HopMaker(kShop, 5).id("request-2").answered(200, 50).make()};
+  EXPECT_EQ(join(hops, Topology()).back().repeats, std::nullopt);
+}
+
+TEST(Joiner, WhatAnotherGatewayIsSentRepeatsNothing) {
+  constexpr const char* kOtherGateway = "10.0.0.1:8081";
+  Topology topology = tests::gateway_and_shop();
+  topology.set(kOther, {.kind = KeyKind::request_id, .servers = {kOtherGateway}});
+  const auto second_at = [&](const std::string& server) {
+    const std::vector<Hop> hops = {
+        HopMaker(kGateway, 0).id("request-1").from("10.9.9.9:5000").answered(502, 1).make(),
+        HopMaker(server, 5).id("request-1").from("10.9.9.9:5001").answered(200, 50).make()};
+    return join(hops, topology).back().repeats.has_value();
+  };
+  EXPECT_FALSE(second_at(kOtherGateway));
+  EXPECT_TRUE(second_at(kGateway));
+}
+
+struct TraceField {
+  const char* first;   // of the client's request
+  const char* second;  // and of the upstream's, whose span is another
+};
+
+class TracesTest : public testing::TestWithParam<TraceField> {};
+
+TEST_P(TracesTest, JoinTheLegs) {
+  std::vector<Hop> hops;
+  for (int i = 0; i < 3; ++i) {
+    const auto numbered = [i](std::string text) {
+      const std::size_t at = text.find('#');
+      return text.replace(at, 1, std::to_string(i));
+    };
+    const double begin = i * 1000.0;
+    hops.push_back(
+        HopMaker(kGateway, begin).field(numbered(GetParam().first)).answered(200, 30).make());
+    hops.push_back(
+        HopMaker(kShop, begin + 1).field(numbered(GetParam().second)).answered(200, 25).make());
+  }
+  const auto chains = join(hops, learn(hops));
+  ASSERT_THAT(chains, SizeIs(3));
+  for (const Chain& chain : chains) {
+    ASSERT_THAT(chain.children, SizeIs(1));
+    EXPECT_EQ(chain.children.front().joined_by, KeyKind::trace);
+    EXPECT_EQ(chain.children.front().rivals, 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Fields,
+    TracesTest,
+    testing::Values(
+        TraceField{"traceparent: 00-4bf92f3577b34da6a3ce929d0e0e473#-00f067aa0ba902b7-01",
+                   "Traceparent: 00-4bf92f3577b34da6a3ce929d0e0e473#-53995c3f42cd8ad8-01"},
+        TraceField{"b3: 80f198ee56343ba864fe8b2a57d3eff#-e457b5a2e4d86bd1-1",
+                   "b3: 80f198ee56343ba864fe8b2a57d3eff#-05e3ac9a4f6e3b90-1-e457b5a2e4d86bd1"},
+        TraceField{"x-b3-traceid: 463ac35c9f6413ad48485a3953bb612#",
+                   "X-B3-TraceId: 463ac35c9f6413ad48485a3953bb612#"},
+        TraceField{"uber-trace-id: 3a2fb4a1d1a96d3#:1:0:1",
+                   "uber-trace-id: 3a2fb4a1d1a96d3#:2:1:1"},
+        TraceField{"x-amzn-trace-id: Root=1-67891233-abcdef01234567891234567#;Sampled=1",
+                   "x-amzn-trace-id: Self=1-1-2;Root=1-67891233-abcdef01234567891234567#"},
+        TraceField{"x-cloud-trace-context: 105445aa7843bc8bf206b1200010000#/1;o=1",
+                   "x-cloud-trace-context: 105445aa7843bc8bf206b1200010000#/2;o=1"},
+        TraceField{"x-datadog-trace-id: 111764561112223#", "x-datadog-trace-id: 111764561112223#"},
+        TraceField{"sw8: 1-TRACE#ID-U0VHTUVOVElE-3-a-b-c-d", "sw8: 1-TRACE#ID-T1RIRVI=-4-a-b-c-d"},
+        TraceField{"x-trace-id: trace-#", "x-trace-id: trace-#"}));
+
 TEST(Joiner, WithoutIdsARetryComesAtOnceFromTheSameClient) {
   const auto second = [](double ms, const std::string& client) {
     const std::vector<Hop> hops = {HopMaker(kShop, 0).kept(4, 900).server_rst(2, 0).make(),

@@ -291,6 +291,43 @@ TEST_F(ExplainTest, TheJsonHoldsTheSameFigures) {
   }
 }
 
+TEST_F(ExplainTest, AChainHasTheTimesAndEndsOfEachLeg) {
+  Legs legs;
+  for (int i = 0; i < 3; ++i)
+    legs.good(i * 200, "good-" + std::to_string(i));
+  legs.stale(10'000, "stale");
+  const Report report = explained(record("t.db", legs.both()));
+  const auto json = nlohmann::json::parse(to_json(report));
+  nlohmann::json chain;
+  for (const auto& listener : json["listeners"]) {
+    if (listener["listener"] != "10.0.0.2:8080") continue;
+    ASSERT_EQ(listener["failures"].size(), 1U);
+    chain = listener["failures"][0]["examples"][0]["chain"];
+  }
+  // Frames are 0.1 ms apart: three of the handshake, request, acknowledgement, answer, 5 s, FIN.
+  EXPECT_EQ(chain["ordinal"], 1);
+  EXPECT_DOUBLE_EQ(chain["connection_age_ms"], 0.3);
+  EXPECT_DOUBLE_EQ(chain["waited_ms"], 3.2);
+  ASSERT_EQ(chain["upstream"].size(), 1U);
+  const nlohmann::json& leg = chain["upstream"][0];
+  EXPECT_EQ(leg["ordinal"], 2);
+  EXPECT_EQ(leg["reused"], true);
+  EXPECT_DOUBLE_EQ(leg["connection_age_ms"], 5000.8);
+  EXPECT_DOUBLE_EQ(leg["idle_before_ms"], 5000.3);
+  EXPECT_EQ(leg["fate"], "closed_before_request");
+  EXPECT_DOUBLE_EQ(leg["end_before_request_ms"], 0.1);
+  const auto after_request = [&](const nlohmann::json& at) {
+    return at.get<std::int64_t>() - leg["at_ns"].get<std::int64_t>();
+  };
+  EXPECT_EQ(after_request(leg["server_side"]["fin_ns"]), -100'000);
+  EXPECT_EQ(after_request(leg["server_side"]["rst_ns"]), 200'000);
+  EXPECT_EQ(leg["client_side"]["fin_ns"], nullptr);
+  const std::string page = render(report, 5);
+  EXPECT_THAT(page, HasSubstr("connection 7, request 2 on it, 5.001 s old, idle 5.000 s before"));
+  EXPECT_THAT(page, HasSubstr("closed by the server before it had the request; server FIN 0.10 ms "
+                              "before it began, server RST 0.20 ms after it began"));
+}
+
 TEST_F(ExplainTest, WithoutIdsTheLegsAreJoinedByContentAndItIsSaid) {
   Conversation client({.client_port = 20'000, .server_port = kGatewayPort});
   client.handshake();

@@ -44,6 +44,11 @@ class HopMaker {
     return *this;
   }
 
+  HopMaker& field(const std::string& line) {
+    replay::explain::read_request_fields(line + "\n", hop_);
+    return *this;
+  }
+
   HopMaker& method(const std::string& method) {
     hop_.method = method;
     return *this;
