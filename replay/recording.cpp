@@ -176,6 +176,7 @@ Result<RecordedExchange> Recording::State::read_exchange(const Statement& row) c
   exchange.ordinal = course.ordinal;
   exchange.idle_before = course.idle_before;
   exchange.transport = course.transport;
+  exchange.reset = course.reset;
   return exchange;
 }
 

@@ -75,6 +75,14 @@ struct RecordedTransport {
   bool operator==(const RecordedTransport&) const = default;
 };
 
+// One side gave the exchange up and not the connection: RST_STREAM of HTTP/2.
+struct RecordedReset {
+  std::string by{};  // "client" or "server"
+  UnixTime at{};
+
+  bool operator==(const RecordedReset&) const = default;
+};
+
 // One request with its answer; either may be missing, not both.
 struct RecordedExchange {
   std::int64_t id = 0;
@@ -97,6 +105,7 @@ struct RecordedExchange {
   // side, or since the handshake. Absent where neither was seen.
   std::optional<Duration> idle_before{};
   std::optional<RecordedTransport> transport{};
+  std::optional<RecordedReset> reset{};  // what was on its way then belongs to the exchange
 
   bool operator==(const RecordedExchange&) const = default;
 };

@@ -11,7 +11,7 @@
 namespace gatedrill::replay {
 
 inline constexpr std::int64_t kRecordingApplicationId = 0x47445452;  // "GDTR"
-inline constexpr std::int64_t kRecordingVersion = 3;
+inline constexpr std::int64_t kRecordingVersion = 4;
 
 // Executed before the first row: the tables, the public views, the marks by which a recording is
 // known, and a line in the ledger that says that it is unfinished.

@@ -60,6 +60,9 @@ ExchangeCourse read_course(const Statement& row, int first) {
                         .response_end = optional_time(row, first + 2),
                         .ordinal = small(row, first + 3),
                         .idle_before = optional_duration(row, first + 4)};
+  if (!row.is_null(first + 11)) {
+    course.reset = {.by = row.text(first + 10), .at = UnixTime{row.integer(first + 11)}};
+  }
   if (row.is_null(first + 5)) return course;
   course.transport = {.request_begin = row.integer(first + 5),
                       .request_end = row.integer(first + 6),

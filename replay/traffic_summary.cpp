@@ -243,6 +243,10 @@ std::string render(const RecordedExchange& exchange) {
                      printable(exchange.client) + " to " + printable(exchange.server);
   if (exchange.latency) text += ", " + fixed(to_ms(*exchange.latency)) + " ms";
   if (exchange.tunnel) text += ", became a tunnel";
+  if (exchange.reset) {
+    text += ", reset by the " + exchange.reset->by + " after " +
+            fixed(to_ms(Duration{exchange.reset->at.ns - exchange.at.ns})) + " ms";
+  }
   text += "\n\n";
   if (exchange.request) {
     const RecordedRequest& request = *exchange.request;

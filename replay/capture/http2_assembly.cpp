@@ -9,6 +9,10 @@ namespace {
 
 constexpr std::string_view kVersion = "HTTP/2";
 constexpr std::size_t kAsideMax = 1000;
+// What a server has sent before it hears of a reset arrives within this.
+constexpr std::int64_t kLateAnswerNs = 10'000'000'000;
+constexpr std::size_t kAwaitedMax = 100;
+constexpr std::size_t kBrokenMax = 1000;
 
 std::vector<RecordedField> without_pseudo(const std::vector<RecordedField>& fields) {
   std::vector<RecordedField> out;
@@ -58,8 +62,6 @@ Http2Assembly::~Http2Assembly() {
 void Http2Assembly::take_upgraded(OpenExchange request) {
   constexpr std::uint32_t kUpgradedStream = 1;
   streams_[kUpgradedStream] = std::move(request);
-  first_ = kUpgradedStream;
-  newest_ = kUpgradedStream;
 }
 
 void Http2Assembly::on_data(MessageKind kind,
@@ -68,6 +70,7 @@ void Http2Assembly::on_data(MessageKind kind,
                             UnixTime at) {
   if (reader(kind).idle()) marks_[index(kind)] = mark;
   now_ = at;
+  end_waits(at);
   reader(kind).push(bytes, at);
 }
 
@@ -76,12 +79,35 @@ void Http2Assembly::on_gap(MessageKind kind, std::uint64_t bytes, LossReason rea
   reader(kind).gap(bytes, reason, at);
 }
 
+void Http2Assembly::on_frame(MessageKind kind, std::uint32_t stream) {
+  if (Tally* tally = late(kind, stream)) tally->add(0);
+}
+
+Tally* Http2Assembly::late(MessageKind kind, std::uint32_t stream) {
+  Ledger& ledger = recorder_.context().ledger;
+  const auto found = streams_.find(stream);
+  if (found != streams_.end()) {
+    const OpenExchange& open = found->second;
+    if (open.exchange.reset) return &ledger.late(StreamEnd::reset_by_client);
+    const bool request = kind == MessageKind::request;
+    const bool over = request ? open.exchange.request && open.request_done
+                              : open.answer_begun && open.answer_done;
+    if (!over) return nullptr;
+    const bool whole = request ? open.exchange.request->complete : open.exchange.response->complete;
+    return &ledger.late(whole ? StreamEnd::ended : StreamEnd::given_up);
+  }
+  const auto broken = std::find_if(broken_.begin(), broken_.end(),
+                                   [&](const auto& one) { return one.first == stream; });
+  return broken != broken_.end() ? &ledger.late(broken->second) : nullptr;
+}
+
 void Http2Assembly::on_fields(MessageKind kind,
                               std::uint32_t stream,
                               const Http2Fields& fields,
                               UnixTime at) {
   // A client's streams have odd numbers, and a pushed answer belongs to no request.
   if (stream % 2 == 0) return;
+  if (streams_.find(stream) == streams_.end() && late(kind, stream) != nullptr) return;
   if (fields.unknown) recorder_.lose(kind, LossReason::unknown_fields, 0, at);
   if (kind == MessageKind::request) {
     on_request(stream, fields, at);
@@ -92,10 +118,8 @@ void Http2Assembly::on_fields(MessageKind kind,
 
 OpenExchange& Http2Assembly::new_stream(std::uint32_t stream, UnixTime at) {
   if (streams_.size() >= recorder_.context().limits.outstanding) {
-    give_up(streams_.begin(), LossReason::unanswered, at);
+    give_up(streams_.begin(), LossReason::unanswered, StreamEnd::given_up, at);
   }
-  if (first_ == 0) first_ = stream;
-  newest_ = std::max(newest_, stream);
   return streams_[stream];
 }
 
@@ -185,10 +209,10 @@ void Http2Assembly::on_body(MessageKind kind, std::uint32_t id, std::string_view
     aside->second->bytes += bytes.size();
     return;
   }
+  if (Tally* tally = late(kind, id)) tally->bytes += bytes.size();
   const auto found = streams_.find(id);
   if (found == streams_.end()) {
-    // Behind the end of its exchange, it is the rest of a request that was answered early.
-    if (id < first_ || id > newest_) gather(kind, LossReason::head_lost, bytes.size());
+    if (late(kind, id) == nullptr) gather(kind, LossReason::head_lost, bytes.size());
     return;
   }
   OpenExchange& open = found->second;
@@ -214,17 +238,61 @@ void Http2Assembly::on_stream_end(MessageKind kind, std::uint32_t id, UnixTime a
 }
 
 void Http2Assembly::on_stream_reset(MessageKind kind, std::uint32_t id, UnixTime at) {
-  aside_.erase(id);
+  const bool by_client = kind == MessageKind::request;
+  const auto end = by_client ? StreamEnd::reset_by_client : StreamEnd::reset_by_server;
+  if (aside_.erase(id) > 0) remember_broken(id, end);
   const auto found = streams_.find(id);
-  if (found == streams_.end()) return;
-  give_up(found,
-          kind == MessageKind::request ? LossReason::reset_by_client : LossReason::reset_by_server,
-          at);
+  if (found == streams_.end()) {
+    Tally* tally = late(kind, id);
+    (tally != nullptr ? *tally : recorder_.context().ledger.late(StreamEnd::ended)).add(0);
+    return;
+  }
+  OpenExchange& open = found->second;
+  if (!open.exchange.reset) open.exchange.reset = {.by = by_client ? "client" : "server", .at = at};
+  if (by_client && !open.answer_done) {
+    await_late_answer(found, at);
+  } else {
+    give_up(found, by_client ? LossReason::reset_by_client : LossReason::reset_by_server, end, at);
+  }
+}
+
+// The client sends nothing more for it; what the server sends before it knows is the answer still.
+void Http2Assembly::await_late_answer(Streams::iterator stream, UnixTime at) {
+  OpenExchange& open = stream->second;
+  if (!open.request_done) recorder_.lose(MessageKind::request, LossReason::reset_by_client, 0, at);
+  cut(open, MessageKind::request);
+  open.request_done = true;
+  awaited_.emplace_back(at, stream->first);
+  end_waits(at);
+}
+
+void Http2Assembly::end_waits(UnixTime now) {
+  while (!awaited_.empty() &&
+         (awaited_.size() > kAwaitedMax || now.ns - awaited_.front().first.ns > kLateAnswerNs)) {
+    const auto [at, id] = awaited_.front();
+    awaited_.pop_front();
+    const auto stream = streams_.find(id);
+    if (stream == streams_.end()) continue;
+    give_up(stream, LossReason::reset_by_client, StreamEnd::reset_by_client, at);
+  }
+}
+
+void Http2Assembly::remember_broken(std::uint32_t stream, StreamEnd end) {
+  broken_.emplace_back(stream, end);
+  if (broken_.size() > kBrokenMax) broken_.pop_front();
 }
 
 // Whatever of it is not there or not whole stays so, for this reason.
-void Http2Assembly::give_up(Streams::iterator stream, LossReason reason, UnixTime at) {
+void Http2Assembly::give_up(Streams::iterator stream,
+                            LossReason reason,
+                            StreamEnd end,
+                            UnixTime at) {
   OpenExchange& open = stream->second;
+  if (open.exchange.reset && open.exchange.reset->by == "client") {
+    reason = LossReason::reset_by_client;
+    end = StreamEnd::reset_by_client;
+  }
+  remember_broken(stream->first, end);
   if (!open.answer_done) recorder_.lose(MessageKind::response, reason, 0, at);
   if (!open.request_done) recorder_.lose(MessageKind::request, reason, 0, at);
   cut(open, MessageKind::request);
@@ -237,7 +305,7 @@ void Http2Assembly::on_goaway(MessageKind kind, std::uint32_t last_stream, UnixT
   if (kind == MessageKind::request) return;
   for (auto stream = streams_.upper_bound(last_stream); stream != streams_.end();) {
     const auto refused = stream++;
-    if (!refused->second.answer_begun) give_up(refused, LossReason::goaway, at);
+    if (!refused->second.answer_begun) give_up(refused, LossReason::goaway, StreamEnd::goaway, at);
   }
 }
 
@@ -267,7 +335,8 @@ void Http2Assembly::on_place_lost(MessageKind kind, LossReason reason) {
   for (auto stream = streams_.begin(); stream != streams_.end();) {
     const auto one = stream++;
     cut(one->second, kind);
-    finish_if_done(one);
+    const std::uint32_t id = one->first;
+    if (finish_if_done(one)) remember_broken(id, StreamEnd::given_up);
   }
 }
 
@@ -280,9 +349,13 @@ void Http2Assembly::cut(OpenExchange& open, MessageKind kind) {
   }
 }
 
-void Http2Assembly::finish_if_done(Streams::iterator stream) {
+bool Http2Assembly::finish_if_done(Streams::iterator stream) {
   const OpenExchange& open = stream->second;
-  if (open.request_done && open.answer_done) emit(stream);
+  if (!open.request_done || !open.answer_done) return false;
+  // The end of a late answer may be followed by nothing but mistakes.
+  if (open.exchange.reset) remember_broken(stream->first, StreamEnd::reset_by_client);
+  emit(stream);
+  return true;
 }
 
 void Http2Assembly::emit(Streams::iterator stream) {
@@ -319,6 +392,10 @@ void Http2Assembly::close(LossReason reason, UnixTime at) {
   tell_gathered();
   while (!streams_.empty()) {
     OpenExchange& open = streams_.begin()->second;
+    if (open.exchange.reset) {
+      give_up(streams_.begin(), LossReason::reset_by_client, StreamEnd::reset_by_client, at);
+      continue;
+    }
     const bool request_open = open.exchange.request && !open.request_done;
     const bool answer_open = open.answer_begun && !open.answer_done;
     if (request_open) recorder_.lose(MessageKind::request, reason, 0, at);

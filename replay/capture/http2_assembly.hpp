@@ -3,13 +3,19 @@
 //   on_data ─► Http2FrameReader (requests) ─┐
 //              Http2FrameReader (answers) ──┴─► streams ─► ExchangeRecorder
 //
+// An answer that is on its way to a client that has reset its stream still comes, and is waited for
+// a while. What else comes for a stream that is over is counted, by how it ended, and is no
+// message.
+//
 // Flow control and priorities change nothing of what was said, so they are passed over. Answers
 // that a server pushes are counted and not recorded: nobody asked for them.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <utility>
 
 #include "replay/capture/exchange_recorder.hpp"
 #include "replay/capture/http2_frames.hpp"
@@ -43,6 +49,7 @@ class Http2Assembly final : private Http2Listener {
  private:
   using Streams = std::map<std::uint32_t, OpenExchange>;
 
+  void on_frame(MessageKind kind, std::uint32_t stream) override;
   void on_fields(MessageKind kind,
                  std::uint32_t stream,
                  const Http2Fields& fields,
@@ -62,9 +69,14 @@ class Http2Assembly final : private Http2Listener {
   void begin_tunnel(Streams::iterator stream, UnixTime at);
   // The frames of this stream are counted here from now on, and nothing else.
   void set_aside(std::uint32_t stream, Tally& tally);
+  // What counts the frames of that stream that one side may not send any more; none: it may.
+  [[nodiscard]] Tally* late(MessageKind kind, std::uint32_t stream);
+  void await_late_answer(Streams::iterator stream, UnixTime at);
+  void end_waits(UnixTime now);
   void cut(OpenExchange& open, MessageKind kind);
-  void give_up(Streams::iterator stream, LossReason reason, UnixTime at);
-  void finish_if_done(Streams::iterator stream);
+  void give_up(Streams::iterator stream, LossReason reason, StreamEnd end, UnixTime at);
+  bool finish_if_done(Streams::iterator stream);
+  void remember_broken(std::uint32_t stream, StreamEnd end);
   void emit(Streams::iterator stream);
 
   Http2FrameReader& reader(MessageKind kind) {
@@ -87,9 +99,11 @@ class Http2Assembly final : private Http2Listener {
   std::array<ExchangeRecorder::Mark, 2> marks_{};  // by MessageKind
   UnixTime now_{};                                 // of what is being read
   Streams streams_;
-  std::uint32_t first_ = 0;  // of the streams that were seen to begin
-  std::uint32_t newest_ = 0;
   std::map<std::uint32_t, Tally*> aside_;
+  // Whose late answers are waited for, by time; some of them may have come since.
+  std::deque<std::pair<UnixTime, std::uint32_t>> awaited_;
+  std::deque<std::pair<std::uint32_t, StreamEnd>>
+      broken_;                                        // the last streams that did not just end
   std::array<std::map<LossReason, Lost>, 2> lost_{};  // by MessageKind
 };
 

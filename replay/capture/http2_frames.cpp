@@ -197,6 +197,8 @@ std::size_t Http2FrameReader::read_frame(std::string_view bytes, UnixTime at) {
     return skip(bytes, LossReason::malformed_framing, at);
   }
   frame_ = header;
+  const bool of_message =
+      header.type == Http2FrameHeader::data || header.type == Http2FrameHeader::headers;
   const std::size_t whole = Http2FrameHeader::kBytes + header.length;
   const bool useful = continues || header.type == Http2FrameHeader::headers ||
                       header.type == Http2FrameHeader::push_promise ||
@@ -205,6 +207,7 @@ std::size_t Http2FrameReader::read_frame(std::string_view bytes, UnixTime at) {
   if (useful && header.length <= kBlockBytesMax) {
     if (bytes.size() < whole) return 0;
     ledger_.http2.add(whole);
+    if (of_message) listener_.on_frame(kind_, header.stream);
     whole_frame(header, bytes.substr(Http2FrameHeader::kBytes, header.length), at);
     return whole;
   }
@@ -218,6 +221,7 @@ std::size_t Http2FrameReader::read_frame(std::string_view bytes, UnixTime at) {
     content_left_ = header.length - 1 - padding_left_;
     ++head;
   }
+  if (of_message) listener_.on_frame(kind_, header.stream);
   if (useful) {
     inflater_.forget();
     in_block_ = false;

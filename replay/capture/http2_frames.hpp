@@ -46,6 +46,8 @@ class Http2Listener {
   Http2Listener(const Http2Listener&) = delete;
   Http2Listener& operator=(const Http2Listener&) = delete;
   virtual ~Http2Listener() = default;
+  // The frame of a head or of a body begins, before what it holds is told.
+  virtual void on_frame(MessageKind kind, std::uint32_t stream) = 0;
   // A head, an informational one or trailers.
   virtual void on_fields(MessageKind kind,
                          std::uint32_t stream,

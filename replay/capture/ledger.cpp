@@ -74,6 +74,8 @@ std::string_view to_string(LossReason reason) {
       return "reset_by_client";
     case LossReason::reset_by_server:
       return "reset_by_server";
+    case LossReason::damaged_file:
+      return "damaged_file";
     case LossReason::goaway:
       return "goaway";
   }
@@ -104,6 +106,7 @@ std::string_view note_of(LossReason reason) {
       return "HTTP/2 requests that the server did not take before it closed";
     case LossReason::gap:
     case LossReason::cut_frame:
+    case LossReason::damaged_file:
     case LossReason::began_mid_message:
     case LossReason::capture_ended:
     case LossReason::closed_early:
@@ -119,6 +122,22 @@ std::string_view note_of(LossReason reason) {
       return {};
   }
   return {};
+}
+
+std::string_view to_string(StreamEnd end) {
+  switch (end) {
+    case StreamEnd::ended:
+      return "ended";
+    case StreamEnd::reset_by_client:
+      return "reset by the client";
+    case StreamEnd::reset_by_server:
+      return "reset by the server";
+    case StreamEnd::goaway:
+      return "not taken by the server";
+    case StreamEnd::given_up:
+      return "given up here";
+  }
+  return "ended";
 }
 
 std::vector<std::string> Ledger::open_sums() const {
@@ -185,6 +204,7 @@ std::vector<LedgerLine> Ledger::lines() const {
   count("interface drops", interface_drops, "packets that never reached the kernel's capture");
   count("queue drops", queue_drops, "packets that the recording was too slow for");
   line("file end cut", file_end, "bytes that are no whole packet");
+  if (file_damage.count > 0) line("file damaged", file_damage, file_damage_places);
   const std::vector<LedgerLine> of_streams = stream_lines();
   lines.insert(lines.end(), of_streams.begin(), of_streams.end());
   return lines;
@@ -237,6 +257,14 @@ std::vector<LedgerLine> Ledger::stream_lines() const {
   line("informational answers", informational, "1xx");
   line("tunnels", tunnels, "CONNECT, 101");
   line("pushed answers", pushes, "of HTTP/2 servers; not recorded");
+  for (int i = 0; i < kStreamEndCount; ++i) {
+    const auto end = static_cast<StreamEnd>(i);
+    const Tally& tally = late_frames[static_cast<std::size_t>(i)];
+    if (tally.count == 0) continue;
+    line("HTTP/2 frames of closed streams: " + std::string(to_string(end)), tally,
+         end == StreamEnd::reset_by_client ? "the answer was on its way, and is recorded"
+                                           : "bytes of bodies");
+  }
   line("messages with defects", defective);
   line("own replays left out", own_replays, "exchanges of the above; bytes of bodies");
   count("own replays left out: connections", own_replay_connections, "of the above");

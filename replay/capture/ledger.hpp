@@ -46,10 +46,24 @@ enum class LossReason : std::uint8_t {
   unknown_fields,      // HTTP/2 fields that refer to some that were not captured
   reset_by_client,     // RST_STREAM
   reset_by_server,
-  goaway,  // the server closes the connection and has not taken this request
+  damaged_file,  // a part of the file makes no sense
+  goaway,        // the server closes the connection and has not taken this request
 };
 
 inline constexpr int kLossReasonCount = static_cast<int>(LossReason::goaway) + 1;
+
+// Why a stream of HTTP/2 was over when frames of it came.
+enum class StreamEnd : std::uint8_t {
+  ended,            // its sender had said that nothing more comes
+  reset_by_client,  // the answer was on its way
+  reset_by_server,  // the request was
+  goaway,
+  given_up,  // here: too many streams were open, or its end may lie in a gap
+};
+
+inline constexpr int kStreamEndCount = static_cast<int>(StreamEnd::given_up) + 1;
+
+[[nodiscard]] std::string_view to_string(StreamEnd end);
 
 // What is missing from a stream is in the account before its reader hears of it.
 [[nodiscard]] constexpr bool counted_with_stream(LossReason reason) {
@@ -99,6 +113,8 @@ struct Ledger {
   std::uint64_t interface_drops = 0;
   std::uint64_t queue_drops = 0;  // taken from the kernel, and then there was no room
   Tally file_end;                 // bytes at the end of the file that are no whole packet
+  Tally file_damage;              // bytes inside of the file that make no sense
+  std::string file_damage_places{};
 
   // TCP payload.
   Tally stream;
@@ -136,10 +152,13 @@ struct Ledger {
   Tally informational;  // 1xx answers
   Tally tunnels;        // exchanges that ended in one; bytes of those inside HTTP/2
   Tally pushes;         // answers that an HTTP/2 server promised unasked; bytes of their bodies
-  Tally defective;      // messages with a defect in their head or framing
-  Tally own_replays;    // of these, exchanges of replays of ours, which were left out
+  std::array<Tally, kStreamEndCount> late_frames{};  // bytes of bodies
+  Tally defective;    // messages with a defect in their head or framing
+  Tally own_replays;  // of these, exchanges of replays of ours, which were left out
   std::uint64_t own_replay_connections = 0;  // of the connections, those that carried nothing else
   std::array<Tally, kLossReasonCount> losses{};
+
+  [[nodiscard]] Tally& late(StreamEnd end) { return late_frames[static_cast<std::size_t>(end)]; }
 
   void lose(LossReason reason, std::uint64_t bytes) {
     losses[static_cast<std::size_t>(reason)].add(bytes);

@@ -17,7 +17,7 @@ constexpr std::string_view kOwnColumns =
     "e.request_body_hash, e.request_complete, e.status, e.response_fields, e.response_complete, "
     "e.response_defects, e.tunnel";
 constexpr int kCourseColumn = 14;
-constexpr int kConnectionColumn = kCourseColumn + 10;
+constexpr int kConnectionColumn = kCourseColumn + kCourseColumnCount;
 
 void move(std::optional<UnixTime>& time, Duration shift) {
   if (time) time->ns += shift.count();

@@ -154,6 +154,13 @@ RecordedExchange exchange_of(const Json& json, std::string& wrong) {
     of.get("after_fin", to.after_fin);
     of.get("retransmissions", to.retransmissions);
   }
+  if (const Json* reset = members.object("reset")) {
+    RecordedReset& to = exchange.reset.emplace();
+    Members of(*reset, wrong);
+    of.require("at_ns");
+    of.get("by", to.by);
+    of.get("at_ns", to.at.ns);
+  }
   if (const Json* informational = members.array("informational")) {
     for (const Json& status : *informational) {
       if (status.is_number_integer()) exchange.informational.push_back(status.get<int>());

@@ -16,7 +16,9 @@
 namespace gatedrill::replay::capture {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
+using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using tests::Captured;
@@ -28,6 +30,10 @@ using tests::text_of;
 
 std::uint64_t losses_of(const Captured& captured, LossReason reason) {
   return captured.ledger.losses[static_cast<std::size_t>(reason)].count;
+}
+
+const Tally& late_of(const Captured& captured, StreamEnd end) {
+  return captured.ledger.late_frames[static_cast<std::size_t>(end)];
 }
 
 // In the order in which they are written, which is that of a compression's state.
@@ -148,6 +154,110 @@ TEST(Http2, AResetNamesWhoBrokeTheStream) {
   EXPECT_EQ(all.text(), "GET /by-server > 200 half...\nGET /by-client > \n");
   EXPECT_EQ(losses_of(all, LossReason::reset_by_client), 1U);
   EXPECT_EQ(losses_of(all, LossReason::reset_by_server), 1U);
+}
+
+TEST(Http2, AnAnswerOnItsWayToAClientThatResetTheStreamIsPaired) {
+  for (const bool begun : {true, false}) {
+    Talk talk;
+    const std::string head = talk.server.head({.stream = 1, .fields = {{":status", "200"}}});
+    talk.packets.client(talk.client.get(1, "/slow"));
+    if (begun) talk.packets.server(head + Http2Script::data(1, "ha", false));
+    const std::size_t at_reset = talk.packets.frames().size();
+    talk.packets.client(Http2Script::reset(1));
+    const std::size_t at_late = talk.packets.frames().size();
+    talk.packets.server(begun ? Http2Script::data(1, "lf") : head + Http2Script::data(1, "late"));
+    talk.packets.client(talk.client.get(3, "/next"));
+    talk.packets.server(talk.server.ok(3, "N"));
+    Captured all;
+    run(talk.packets.frames(), all);
+    EXPECT_EQ(all.text(), begun ? "GET /slow > 200 half\nGET /next > 200 N\n"
+                                : "GET /slow > 200 late\nGET /next > 200 N\n");
+    EXPECT_THAT(all.losses, IsEmpty());
+    const auto& frames = talk.packets.frames();
+    const RecordedExchange& late = all.exchanges.at(0);
+    EXPECT_EQ(late.reset, (RecordedReset{.by = "client", .at = frames[at_reset].at}));
+    EXPECT_EQ(late.response_end, frames[at_late].at);
+    EXPECT_EQ(late.latency, Duration{frames[at_late].at.ns - late.at.ns});
+    EXPECT_EQ(all.exchanges.at(1).reset, std::nullopt);
+    EXPECT_EQ(late_of(all, StreamEnd::reset_by_client).count, begun ? 1U : 2U);
+    EXPECT_EQ(late_of(all, StreamEnd::reset_by_client).bytes, begun ? 2U : 4U);
+    EXPECT_THAT(
+        all.ledger.lines(),
+        Contains(Field(&LedgerLine::what, "HTTP/2 frames of closed streams: reset by the client")));
+  }
+}
+
+TEST(Http2, AnAnswerThatStopsBecauseOfAResetIsPartialForThatReason) {
+  Talk talk;
+  talk.packets.client(talk.client.get(1, "/slow"));
+  talk.packets.client(Http2Script::reset(1));
+  talk.packets.server(talk.server.head({.stream = 1, .fields = {{":status", "200"}}}) +
+                      Http2Script::data(1, "ha", false));
+  talk.packets.close();
+  Captured all;
+  run(talk.packets.frames(), all);
+  EXPECT_EQ(all.text(), "GET /slow > 200 ha...\n");
+  EXPECT_EQ(losses_of(all, LossReason::reset_by_client), 1U);
+}
+
+TEST(Http2, ALateAnswerIsNotWaitedForLongerThanItCanTake) {
+  Talk talk;
+  const std::string late = talk.server.ok(1, "late");
+  talk.packets.client(talk.client.get(1, "/given-up"));
+  talk.packets.client(Http2Script::reset(1));
+  talk.packets.wait(std::chrono::seconds(11));
+  talk.packets.client(talk.client.get(3, "/next"));
+  talk.packets.server(late);
+  talk.packets.server(talk.server.ok(3, "N"));
+  Captured all;
+  run(talk.packets.frames(), all);
+  EXPECT_EQ(all.text(), "GET /given-up > \nGET /next > 200 N\n");
+  EXPECT_EQ(losses_of(all, LossReason::reset_by_client), 1U);
+  EXPECT_EQ(late_of(all, StreamEnd::reset_by_client).count, 2U);
+  EXPECT_EQ(late_of(all, StreamEnd::reset_by_client).bytes, 4U);
+}
+
+TEST(Http2, AClientThatResetsEverythingMakesNothingGrow) {
+  Talk talk;
+  for (std::uint32_t i = 0; i < 500; ++i)
+    talk.packets.client(talk.client.get(2 * i + 1, "/x") + Http2Script::reset(2 * i + 1));
+  std::size_t before_the_end = 0;
+  Captured all;
+  {
+    Capture capture({}, all);
+    for (const Frame& frame : talk.packets.frames())
+      capture.add(tests::packet_of(frame));
+    before_the_end = all.exchanges.size();
+    capture.finish();
+    EXPECT_EQ(capture.ledger().losses[static_cast<std::size_t>(LossReason::reset_by_client)].count,
+              500U);
+  }
+  EXPECT_EQ(before_the_end, 400U);
+  EXPECT_EQ(all.exchanges.size(), 500U);
+}
+
+TEST(Http2, WhatComesForAStreamThatIsOverIsCountedAndIsNoMessage) {
+  const Http2Script::Fields post = {{":method", "POST"}, {":path", "/p"}, {":authority", "shop"}};
+  Talk talk;
+  talk.packets.client(
+      join({talk.client.head({.stream = 1, .fields = post}),
+            talk.client.head({.stream = 3, .fields = post}), talk.client.get(5, "/whole")}));
+  talk.packets.server(
+      join({Http2Script::reset(1), talk.server.ok(5, "5"), Http2Script::goaway(1)}));
+  talk.packets.client(
+      join({Http2Script::data(1, "on its way", false),
+            talk.client.head({.stream = 1, .fields = {{"x-sum", "1"}}, .end_stream = true}),
+            Http2Script::data(3, "too", false), Http2Script::reset(5)}));
+  Captured all;
+  run(talk.packets.frames(), all);
+  EXPECT_EQ(all.text(), "POST /p... > \nGET /whole > 200 5\nPOST /p... > \n");
+  EXPECT_EQ(all.exchanges.at(0).reset->by, "server");
+  EXPECT_EQ(late_of(all, StreamEnd::reset_by_server).count, 2U);
+  EXPECT_EQ(late_of(all, StreamEnd::reset_by_server).bytes, 10U);
+  EXPECT_EQ(late_of(all, StreamEnd::goaway).count, 1U);
+  EXPECT_EQ(late_of(all, StreamEnd::goaway).bytes, 3U);
+  EXPECT_EQ(late_of(all, StreamEnd::ended).count, 1U);
+  EXPECT_EQ(losses_of(all, LossReason::head_lost), 0U);
 }
 
 TEST(Http2, AnEarlyAnswerLeavesItsRequestPartial) {

@@ -104,6 +104,7 @@ TEST_F(RecordingTest, GivesBackEveryPartOfAnExchange) {
   rich.id = 41;
   rich.informational = {100, 103};
   rich.tunnel = true;
+  rich.reset = RecordedReset{.by = "client", .at = UnixTime{77}};
   rich.request->body = std::string("\0\1\2", 3);
   rich.request->defects = "bare_lf";
   rich.response->complete = false;
@@ -203,7 +204,8 @@ TEST_F(RecordingTest, TheViewsHaveTheColumnsOfTheContract) {
             "id, at_ns, connection, client, server, protocol, method, host, target, "
             "request_version, request_bytes, request_body_sha1, status, response_bytes, "
             "response_body_sha1, latency_ms, request_complete, response_complete, ordinal, "
-            "idle_before_ms, request_ms, ttfb_ms, request_acked, retransmissions");
+            "idle_before_ms, request_ms, ttfb_ms, request_acked, retransmissions, "
+            "reset_by, reset_ns");
   EXPECT_EQ(columns_of(path("t.db"), "connections"),
             "connection, client, server, opened_ns, closed_ns, closed_by, how, exchanges, "
             "idle_before_close_ms, gap_bytes, connect, connect_ms, client_fin_ns, client_rst_ns, "
