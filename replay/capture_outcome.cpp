@@ -53,6 +53,21 @@ int judge_gaps(const CaptureJudgement& judgement, const capture::Ledger& ledger)
   return kNotEvidence;
 }
 
+// Bytes of the file that could not be read, and behind which reading went on.
+int judge_damage(const CaptureJudgement& judgement, const capture::Ledger& ledger) {
+  const std::uint64_t damaged = ledger.file_damage.bytes;
+  if (damaged == 0) return 0;
+  const double share =
+      static_cast<double>(damaged) / static_cast<double>(ledger.frames.bytes + damaged);
+  say(judgement.source + ": is damaged in " + std::to_string(ledger.file_damage.count) +
+      (ledger.file_damage.count == 1 ? " place, " : " places, ") + std::to_string(damaged) +
+      " bytes, " + percent_text(share) + ", were skipped; " + ledger.file_damage_places);
+  if (share <= judgement.loss_share_max) return 0;
+  say("that is more than " + percent_text(judgement.loss_share_max) +
+      "; --allow-loss takes a larger share");
+  return kNotEvidence;
+}
+
 void print_result(const capture::RecordReport& report) {
   std::cout << render(report.ledger.lines()) << report.exchanges << " exchanges in ";
   if (report.files.size() == 1) {
@@ -126,6 +141,7 @@ int judge_capture(const CaptureJudgement& judgement, const capture::RecordReport
   }
   if (judge_drops(judgement, ledger) != 0) not_evidence();
   if (judge_gaps(judgement, ledger) != 0) not_evidence();
+  if (judge_damage(judgement, ledger) != 0) not_evidence();
   return status;
 }
 

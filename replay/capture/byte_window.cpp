@@ -201,7 +201,7 @@ ByteWindow::State ByteWindow::fill(std::size_t count) {
   std::vector<char>& buffer = source.buffer;
   std::size_t visible = bytes_.size();
   if (buffer.size() < count || buffer.empty()) {
-    std::vector<char> larger(std::max(count, kPieceBytes));
+    std::vector<char> larger(count + kPieceBytes);
     std::copy(bytes_.begin(), bytes_.end(), larger.begin());
     buffer = std::move(larger);
   } else if (visible > 0 && bytes_.data() != buffer.data()) {
@@ -219,20 +219,13 @@ ByteWindow::State ByteWindow::fill(std::size_t count) {
   return state;
 }
 
-ByteWindow::State ByteWindow::skip(std::uint64_t& count) {
-  while (count > 0) {
-    const State state = require(1);
-    if (state != State::ready) return state;
-    const auto step = static_cast<std::size_t>(std::min<std::uint64_t>(count, bytes_.size()));
-    consume(step);
-    count -= step;
-  }
-  return State::ready;
-}
-
 std::uint64_t ByteWindow::end() const {
   const std::uint64_t seen = offset_ + bytes_.size();
   return source_->regular && !source_->unpacker ? std::max(seen, source_->size) : seen;
+}
+
+bool ByteWindow::is_regular() const {
+  return source_->regular;
 }
 
 const std::string& ByteWindow::failure() const {

@@ -48,8 +48,8 @@ class ByteWindow {
     offset_ += count;
   }
 
-  // Moves on by `count`, which it counts down, as far as it goes.
-  State skip(std::uint64_t& count);
+  // Whether `require` is never quiet.
+  [[nodiscard]] bool is_regular() const;
 
   // Of the first visible byte, from the beginning of the (unpacked) file.
   [[nodiscard]] std::uint64_t offset() const { return offset_; }

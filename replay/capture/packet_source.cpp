@@ -59,6 +59,23 @@ Result<std::unique_ptr<PacketSource>> filtered(Result<std::unique_ptr<PacketSour
 
 }  // namespace
 
+void FileEnd::add(FileDamage one) {
+  ++damaged_places;
+  damaged_bytes += one.bytes;
+  if (damages.size() < kDamagesKept) damages.push_back(std::move(one));
+}
+
+std::string FileEnd::places() const {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  for (const FileDamage& one : damages) {
+    if (&one - damages.data() == kShown) break;
+    text += (text.empty() ? "byte " : ", byte ") + std::to_string(one.at) + ": " + one.what + " (" +
+            std::to_string(one.bytes) + " bytes skipped)";
+  }
+  return damaged_places > kShown ? text + ", ..." : text;
+}
+
 std::string link_type_name(int link_type) {
   if (link_type == kNoLinkType) return "that the file does not say";
   const char* text = pcap_datalink_val_to_description(link_type);

@@ -28,10 +28,27 @@ inline constexpr int kNoLinkType = -1;
 // "147 (Reserved for private use)".
 [[nodiscard]] std::string link_type_name(int link_type);
 
-// How far a file could be read.
+// A part of a file that makes no sense, and behind which reading went on.
+struct FileDamage {
+  std::uint64_t at = 0;
+  std::uint64_t bytes = 0;
+  std::string what{};
+  UnixTime after{};  // of the packet before it
+};
+
+// How far a file could be read, and what of it could not.
 struct FileEnd {
+  static constexpr std::size_t kDamagesKept = 20;
+
   std::uint64_t cut_bytes = 0;  // behind the last whole packet
   std::string damage{};         // what is wrong there; empty if the file just breaks off
+  std::uint64_t damaged_places = 0;
+  std::uint64_t damaged_bytes = 0;
+  std::vector<FileDamage> damages{};  // the first of them
+
+  void add(FileDamage one);
+  // "byte 40: a packet of ... (20 bytes), byte ..."; empty if nothing is damaged.
+  [[nodiscard]] std::string places() const;
 };
 
 // Not thread-safe.
@@ -54,7 +71,7 @@ class PacketSource {
   PacketSource& operator=(const PacketSource&) = delete;
   virtual ~PacketSource() = default;
 
-  // A file that breaks off or is damaged ends there.
+  // A damaged file goes on where it makes sense again; if it does not, it ends there.
   virtual Result<Next> next(Packet& packet) = 0;
 
   // Live: what is stamped later than this is not wanted any more, and the end comes soon.

@@ -2,8 +2,13 @@
 //
 //   magic, version, -, -, snapshot length, link type │ seconds, fraction, captured, sent, bytes │
 //   ...
+//
+// A header says how long its packet is, so one that is damaged hides all that follow. Behind it the
+// next place is looked for where three headers in a row make sense, or fewer up to the file's end.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -27,7 +32,26 @@ class PcapFile final : public PacketSource {
   [[nodiscard]] FileEnd file_end() const override { return end_; }
 
  private:
+  struct Header {
+    std::size_t captured = 0;
+    std::size_t sent = 0;
+    UnixTime at{};
+    bool exact = true;  // its fraction of a second is less than one
+  };
+
+  // What is known of a piece of the file; `more`: too little of it has come.
+  enum class Verdict : std::uint8_t { good, bad, more };
+
   Next ended(ByteWindow::State state);
+  [[nodiscard]] Header header_at(std::size_t place) const;
+  // Of the record that is visible from its beginning to its end.
+  Verdict judge(const Header& header);
+  Verdict judge_jump(std::size_t whole);
+  Verdict lead_on(std::size_t place, std::optional<UnixTime> near);
+  [[nodiscard]] bool is_plausible(const Header& header, std::optional<UnixTime> near) const;
+  void lose_place(std::string what);
+  // Moves on to where it makes sense again.
+  ByteWindow::State find_place();
 
   ByteWindow window_;
   ByteOrder order_;
@@ -36,6 +60,8 @@ class PcapFile final : public PacketSource {
   std::size_t packet_bytes_max_ = 0;
   int link_type_ = 0;
   std::size_t used_ = 0;  // bytes of the packet that was given last
+  std::optional<UnixTime> latest_{};
+  std::optional<FileDamage> lost_{};  // while the next place is looked for
   bool over_ = false;
   FileEnd end_;
 };

@@ -1,6 +1,7 @@
 #include "replay/capture/pcapng_file.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <utility>
 
@@ -19,11 +20,24 @@ enum BlockType : std::uint32_t {
 
 constexpr std::uint32_t kByteOrderMark = 0x1a2b3c4d;
 constexpr std::size_t kFrameBytes = 12;  // type and length, and the length again behind the body
-constexpr std::size_t kBlockBytesMax = std::size_t{16} << 20U;  // of a block that is read
+constexpr std::size_t kBlockBytesMax = std::size_t{16} << 20U;   // of a block that is read
+constexpr std::size_t kPassedBytesMax = std::size_t{64} << 20U;  // of one that is passed over
 constexpr std::size_t kInterfacesMax = 65'536;
 constexpr std::size_t kKeyLogBytesMax = std::size_t{64} << 20U;
 constexpr std::uint32_t kTlsKeyLog = 0x544c534b;
+constexpr std::size_t kPacketBytes = 20;  // of a packet's block, before the packet
+// A packet that lies further from the one before is not taken for one where any bytes may be.
+constexpr std::int64_t kNearNs = std::int64_t{30} * 24 * 3600 * 1'000'000'000;
 constexpr std::int64_t kSecondsMax = 9'000'000'000;  // the year 2255
+
+// Of what is so far defined; what a search may take for a block.
+bool is_defined(std::uint32_t type) {
+  constexpr std::uint32_t kLast = 16;
+  constexpr std::uint32_t kCustom = 0x0bad;
+  constexpr std::uint32_t kCustomNotCopied = 0x40000bad;
+  return (type > 0 && type <= kLast) || type == section_header || type == kCustom ||
+         type == kCustomNotCopied;
+}
 
 bool is_read(std::uint32_t type) {
   switch (type) {
@@ -119,6 +133,7 @@ Result<PacketSource::Next> PcapngFile::next(Packet& packet) {
       case Step::key_log:
       case Step::quiet:
         return Next::quiet;
+      case Step::wrong:
       case Step::end:
         return Next::end;
     }
@@ -137,6 +152,7 @@ PacketSource::Drops PcapngFile::drops() const {
 PcapngFile::Step PcapngFile::ended(ByteWindow::State state) {
   if (state == ByteWindow::State::quiet) return Step::quiet;
   if (state == ByteWindow::State::failed) return damaged(window_.failure());
+  if (lost_) return damaged(lost_->what);
   over_ = true;
   end_.cut_bytes = window_.end() - block_at_;
   return Step::end;
@@ -144,44 +160,131 @@ PcapngFile::Step PcapngFile::ended(ByteWindow::State state) {
 
 PcapngFile::Step PcapngFile::damaged(const std::string& what) {
   over_ = true;
-  end_.damage = "byte " + std::to_string(block_at_) + ": " + what;
-  end_.cut_bytes = window_.end() - block_at_;
+  const std::uint64_t from = lost_ ? lost_->at : block_at_;
+  end_.cut_bytes = window_.end() - from;
+  if (!what.empty()) end_.damage = "byte " + std::to_string(from) + ": " + what;
   return Step::end;
+}
+
+PcapngFile::Step PcapngFile::pass_damaged(const std::string& what) {
+  end_.add({block_at_, used_, what, latest_.value_or(UnixTime{})});
+  return Step::passed;
+}
+
+PcapngFile::Step PcapngFile::lose_place(const std::string& what) {
+  if (!begun_) return damaged(what);
+  lost_ = {.at = block_at_, .what = what, .after = latest_.value_or(UnixTime{})};
+  blocks_lost_ = true;
+  used_ = 0;
+  window_.consume(1);
+  return Step::passed;
+}
+
+// Nothing is known of what follows, up to the next section.
+PcapngFile::Step PcapngFile::lose_section(const std::string& what) {
+  only_section_ = begun_;
+  return lose_place(what);
+}
+
+// Whether a block lies there, as far as its two lengths say: `passed`. `end` if the file ends
+// inside of it.
+PcapngFile::Step PcapngFile::block_at(std::size_t place, ByteOrder& order, std::size_t& length) {
+  auto state = window_.require(place + kFrameBytes);
+  if (state == ByteWindow::State::quiet) return Step::quiet;
+  if (state != ByteWindow::State::ready) return Step::end;
+  const char* block = window_.bytes().data() + place;
+  const std::uint32_t type = order.u32(block);
+  if (type == section_header) {
+    order = ByteOrder(ByteOrder().u32(block + 8) != kByteOrderMark);
+    if (order.u32(block + 8) != kByteOrderMark) return Step::wrong;
+  }
+  length = order.u32(block + 4);
+  const bool possible = length >= kFrameBytes && length % 4 == 0 && length <= kBlockBytesMax;
+  if (!possible || !is_defined(type)) return Step::wrong;
+  state = window_.require(place + length);
+  if (state == ByteWindow::State::quiet) return Step::quiet;
+  if (state != ByteWindow::State::ready) return Step::end;
+  const char* again = window_.bytes().data() + place + length - 4;
+  return order.u32(again) == length ? Step::passed : Step::wrong;
+}
+
+// Whether blocks follow one another from here.
+PcapngFile::Step PcapngFile::lead_on() {
+  ByteOrder order = order_;
+  std::size_t length = 0;
+  const Step first = block_at(0, order, length);
+  if (first == Step::quiet) return first;
+  if (first != Step::passed) return Step::wrong;
+  const char* block = window_.bytes().data();
+  const std::uint32_t type = order.u32(block);
+  if (only_section_ && type != section_header) return Step::wrong;
+  if (type == enhanced_packet && !is_plausible_packet({block + 8, length - kFrameBytes})) {
+    return Step::wrong;
+  }
+  std::size_t next_length = 0;
+  const Step second = block_at(length, order, next_length);
+  return second == Step::end ? Step::passed : second;
+}
+
+bool PcapngFile::is_plausible_packet(std::string_view body) const {
+  if (body.size() < kPacketBytes) return false;
+  const std::uint32_t interface = order_.u32(body.data());
+  if (order_.u32(body.data() + 12) > body.size() - kPacketBytes) return false;
+  if (interface >= interfaces_.size() || !latest_) return true;
+  const UnixTime at = interfaces_[interface].time.time(high_low(order_, body.data() + 4));
+  return std::abs(at.ns - latest_->ns) <= kNearNs;
+}
+
+PcapngFile::Step PcapngFile::find_place() {
+  for (;;) {
+    const auto state = window_.require(kFrameBytes);
+    if (state != ByteWindow::State::ready) return ended(state);
+    const Step step = lead_on();
+    if (step == Step::quiet) return step;
+    if (step == Step::passed) break;
+    window_.consume(1);
+  }
+  lost_->bytes = window_.offset() - lost_->at;
+  if (lost_->what.empty()) lost_->what = "a block that reaches beyond the end of the file";
+  end_.add(*std::exchange(lost_, std::nullopt));
+  only_section_ = false;
+  return Step::passed;
 }
 
 PcapngFile::Step PcapngFile::read_block(Packet& packet) {
   if (over_) return Step::end;
   window_.consume(std::exchange(used_, 0));
-  auto state = window_.skip(skipping_);
-  if (state != ByteWindow::State::ready) return ended(state);
+  if (lost_) {
+    if (const Step step = find_place(); step != Step::passed) return step;
+  }
   block_at_ = window_.offset();
-  state = window_.require(kFrameBytes);
+  auto state = window_.require(kFrameBytes);
   if (state != ByteWindow::State::ready) return ended(state);
   const char* block = window_.bytes().data();
   const std::uint32_t type = order_.u32(block);
   if (type == section_header) {  // it reads the same in either order
     const bool swapped = ByteOrder().u32(block + 8) != kByteOrderMark;
     order_ = ByteOrder(swapped);
-    if (order_.u32(block + 8) != kByteOrderMark) return damaged("a section without a byte order");
+    if (order_.u32(block + 8) != kByteOrderMark)
+      return lose_section("a section without a byte order");
   }
   const std::size_t length = order_.u32(block + 4);
   if (length < kFrameBytes || length % 4 != 0) {
-    return damaged("a block of " + std::to_string(length) + " bytes");
+    return lose_place("a block of " + std::to_string(length) + " bytes");
   }
-  if (!is_read(type)) {
-    skipping_ = length;
-    return Step::passed;
-  }
-  if (length > kBlockBytesMax) {
-    return damaged("a block of " + std::to_string(length) + " bytes is longer than any");
+  if (length > (is_read(type) ? kBlockBytesMax : kPassedBytesMax)) {
+    return lose_place("a block of " + std::to_string(length) + " bytes is longer than any");
   }
   state = window_.require(length);
+  // It breaks off, or says that it is longer than it is.
+  if (state == ByteWindow::State::end && begun_) return lose_place({});
   if (state != ByteWindow::State::ready) return ended(state);
   const std::string_view bytes = window_.bytes().substr(0, length);
   if (order_.u32(bytes.data() + length - 4) != length) {
-    return damaged("a block whose two lengths differ");
+    return lose_place("a block whose two lengths differ");
   }
   used_ = length;
+  if (!is_read(type)) return Step::passed;
   return read_body(type, bytes.substr(8, length - kFrameBytes), packet);
 }
 
@@ -198,23 +301,25 @@ PcapngFile::Step PcapngFile::read_body(std::uint32_t type, std::string_view body
     case simple_packet:
       return take_simple_packet(body, packet);
     case old_packet:
-      if (body.size() < 2) return damaged("a packet block that is too short");
+      if (body.size() < 2) return pass_damaged("a packet block that is too short");
       return take_packet(order_.u16(body.data()), body, packet);
     default:
-      if (body.size() < 4) return damaged("a packet block that is too short");
+      if (body.size() < 4) return pass_damaged("a packet block that is too short");
       return take_packet(order_.u32(body.data()), body, packet);
   }
 }
 
 PcapngFile::Step PcapngFile::begin_section(std::string_view body) {
   constexpr std::size_t kBytes = 16;  // byte order, version, length of the section
-  if (body.size() < kBytes) return damaged("a section header that is too short");
+  if (body.size() < kBytes) return lose_section("a section header that is too short");
   const unsigned version = order_.u16(body.data() + 4);
   if (version != 1) {
-    return damaged("pcapng version " + std::to_string(version) + " is not known, only 1");
+    return lose_section("pcapng version " + std::to_string(version) + " is not known, only 1");
   }
   drops_ = drops();
   interfaces_.clear();
+  begun_ = true;
+  blocks_lost_ = false;
   return Step::passed;
 }
 
@@ -222,8 +327,12 @@ PcapngFile::Step PcapngFile::add_interface(std::string_view body) {
   constexpr std::size_t kBytes = 8;
   constexpr unsigned kResolution = 9;
   constexpr unsigned kOffset = 14;
-  if (body.size() < kBytes) return damaged("an interface block that is too short");
-  if (interfaces_.size() >= kInterfacesMax) return damaged("more interfaces than any section has");
+  if (body.size() < kBytes) {
+    interfaces_.push_back({.link_type = kNoLinkType});
+    return pass_damaged("an interface block that is too short");
+  }
+  if (interfaces_.size() >= kInterfacesMax)
+    return pass_damaged("more interfaces than any section has");
   constexpr std::uint8_t kMicroseconds = 6;
   std::uint8_t resolution = kMicroseconds;
   std::int64_t offset_s = 0;
@@ -233,9 +342,17 @@ PcapngFile::Step PcapngFile::add_interface(std::string_view body) {
       offset_s = static_cast<std::int64_t>(order_.u64(value.data()));
     }
   });
-  interfaces_.push_back({.link_type = order_.u16(body.data()),
-                         .snapshot_bytes = order_.u32(body.data() + 4),
-                         .time = TimeUnit(resolution, offset_s)});
+  const Interface added{.link_type = order_.u16(body.data()),
+                        .snapshot_bytes = order_.u32(body.data() + 4),
+                        .time = TimeUnit(resolution, offset_s)};
+  interfaces_.push_back(added);
+  const auto differs = [&](const Interface& one) { return !one.is_like(added); };
+  const bool alone = interfaces_.size() == 1;
+  if (blocks_lost_ && (alone || std::any_of(interfaces_.begin(), interfaces_.end(), differs))) {
+    // Which number it has is not known, and so not what is whose.
+    for (Interface& one : interfaces_)
+      one.link_type = kNoLinkType;
+  }
   return Step::passed;
 }
 
@@ -243,7 +360,7 @@ PcapngFile::Step PcapngFile::add_statistics(std::string_view body) {
   constexpr std::size_t kBytes = 12;
   constexpr unsigned kInterfaceDrops = 5;
   constexpr unsigned kSystemDrops = 7;
-  if (body.size() < kBytes) return damaged("a statistics block that is too short");
+  if (body.size() < kBytes) return pass_damaged("a statistics block that is too short");
   const std::uint32_t number = order_.u32(body.data());
   if (number >= interfaces_.size()) return Step::passed;
   Drops& drops = interfaces_[number].drops;  // they count from the beginning, so the last one holds
@@ -257,12 +374,12 @@ PcapngFile::Step PcapngFile::add_statistics(std::string_view body) {
 
 PcapngFile::Step PcapngFile::add_secrets(std::string_view body) {
   constexpr std::size_t kBytes = 8;
-  if (body.size() < kBytes) return damaged("a secrets block that is too short");
+  if (body.size() < kBytes) return pass_damaged("a secrets block that is too short");
   const std::size_t length = order_.u32(body.data() + 4);
-  if (length > body.size() - kBytes) return damaged("secrets longer than their block");
+  if (length > body.size() - kBytes) return pass_damaged("secrets longer than their block");
   if (order_.u32(body.data()) != kTlsKeyLog) return Step::passed;
   key_log_bytes_ += length;
-  if (key_log_bytes_ > kKeyLogBytesMax) return damaged("more secrets than any capture needs");
+  if (key_log_bytes_ > kKeyLogBytesMax) return pass_damaged("more secrets than any capture needs");
   key_log_.append(body.substr(kBytes, length)).push_back('\n');
   return Step::key_log;
 }
@@ -271,14 +388,14 @@ PcapngFile::Step PcapngFile::add_secrets(std::string_view body) {
 PcapngFile::Step PcapngFile::take_packet(std::uint32_t interface,
                                          std::string_view body,
                                          Packet& packet) {
-  constexpr std::size_t kBytes = 20;
-  if (body.size() < kBytes) return damaged("a packet block that is too short");
+  if (body.size() < kPacketBytes) return pass_damaged("a packet block that is too short");
   const std::size_t captured = order_.u32(body.data() + 12);
-  if (captured > body.size() - kBytes) return damaged("a packet longer than its block");
+  if (captured > body.size() - kPacketBytes) return pass_damaged("a packet longer than its block");
   const bool declared = interface < interfaces_.size();
   const TimeUnit time = declared ? interfaces_[interface].time : TimeUnit();
-  packet.at = latest_ = time.time(high_low(order_, body.data() + 4));
-  packet.bytes = body.substr(kBytes, captured);
+  latest_ = time.time(high_low(order_, body.data() + 4));
+  packet.at = *latest_;
+  packet.bytes = body.substr(kPacketBytes, captured);
   packet.wire_bytes = order_.u32(body.data() + 16);
   packet.link_type = declared ? interfaces_[interface].link_type : kNoLinkType;
   return Step::packet;
@@ -286,7 +403,7 @@ PcapngFile::Step PcapngFile::take_packet(std::uint32_t interface,
 
 PcapngFile::Step PcapngFile::take_simple_packet(std::string_view body, Packet& packet) {
   constexpr std::size_t kBytes = 4;
-  if (body.size() < kBytes) return damaged("a packet block that is too short");
+  if (body.size() < kBytes) return pass_damaged("a packet block that is too short");
   const std::size_t sent = order_.u32(body.data());
   std::size_t captured = std::min(sent, body.size() - kBytes);
   packet.link_type = kNoLinkType;
@@ -297,7 +414,7 @@ PcapngFile::Step PcapngFile::take_simple_packet(std::string_view body, Packet& p
       captured = std::min<std::size_t>(captured, interface.snapshot_bytes);
     }
   }
-  packet.at = latest_;
+  packet.at = latest_.value_or(UnixTime{});
   packet.bytes = body.substr(kBytes, captured);
   packet.wire_bytes = sent;
   return Step::packet;

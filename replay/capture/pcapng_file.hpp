@@ -8,8 +8,13 @@
 //            └─ anything else: passed over by its length
 //
 // A simple packet has no time: it gets that of the packet before it.
+//
+// A block that is damaged inside is passed over. Where its length is, the next place is looked for
+// where two blocks in a row have their lengths at both ends, or one up to the file's end.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +35,8 @@ class TimeUnit {
 
   // What UnixTime cannot hold becomes its nearest.
   [[nodiscard]] UnixTime time(std::uint64_t ticks) const;
+
+  bool operator==(const TimeUnit&) const = default;
 
  private:
   std::uint64_t divisor_ = 1;  // of ticks too fine to count; 0: all of them are
@@ -59,15 +66,29 @@ class PcapngFile final : public PacketSource {
     std::uint32_t snapshot_bytes = 0;
     TimeUnit time{};
     Drops drops{};
+
+    // Whether packets of the other may be read as if they were of this one.
+    [[nodiscard]] bool is_like(const Interface& other) const {
+      return link_type == other.link_type && time == other.time;
+    }
   };
 
   // What became of a block.
-  enum class Step : std::uint8_t { packet, passed, key_log, quiet, end };
+  enum class Step : std::uint8_t { packet, passed, key_log, quiet, end, wrong };
 
   Step read_block(Packet& packet);
   Step read_body(std::uint32_t type, std::string_view body, Packet& packet);
   Step ended(ByteWindow::State state);
+  // Nothing behind it can be read.
   Step damaged(const std::string& what);
+  // The block that was read last is of no use.
+  Step pass_damaged(const std::string& what);
+  Step lose_place(const std::string& what);
+  Step lose_section(const std::string& what);
+  Step find_place();
+  Step block_at(std::size_t place, ByteOrder& order, std::size_t& length);
+  Step lead_on();
+  [[nodiscard]] bool is_plausible_packet(std::string_view body) const;
   Step begin_section(std::string_view body);
   Step add_interface(std::string_view body);
   Step add_statistics(std::string_view body);
@@ -81,10 +102,13 @@ class PcapngFile final : public PacketSource {
   Drops drops_;                        // of the sections before
   std::string key_log_;
   std::size_t key_log_bytes_ = 0;  // in all
-  UnixTime latest_{};
-  std::size_t used_ = 0;        // bytes of the block that was given last
-  std::uint64_t skipping_ = 0;  // what is left of a block that is passed over
-  std::uint64_t block_at_ = 0;  // where the block begins
+  std::optional<UnixTime> latest_{};
+  std::size_t used_ = 0;              // bytes of the block that was given last
+  std::uint64_t block_at_ = 0;        // where the block begins
+  bool begun_ = false;                // the first section has
+  std::optional<FileDamage> lost_{};  // while the next place is looked for
+  bool only_section_ = false;         // which has to be a section
+  bool blocks_lost_ = false;          // of this section; they may have been interfaces
   bool over_ = false;
   FileEnd end_;
 };

@@ -95,7 +95,23 @@ Ledger account_of(const Capture& capture,
   ledger.own_replay_connections = own_replays.connections();
   const FileEnd file_end = source.file_end();
   if (file_end.cut_bytes > 0) ledger.file_end.add(file_end.cut_bytes);
+  ledger.file_damage = {file_end.damaged_places, file_end.damaged_bytes};
+  ledger.file_damage_places = file_end.places();
   return ledger;
+}
+
+// Each place of the file that could not be read, and the rest as one.
+void tell_damage(const FileEnd& file, ExchangeSink& sink) {
+  RecordedLoss loss{.reason = std::string(to_string(LossReason::damaged_file))};
+  std::uint64_t untold = file.damaged_bytes;
+  for (const FileDamage& damage : file.damages) {
+    loss.at = damage.after;
+    loss.bytes = damage.bytes;
+    untold -= damage.bytes;
+    sink.on_loss(loss);
+  }
+  loss.bytes = untold;
+  if (untold > 0) sink.on_loss(loss);
 }
 
 // An error does not take what is complete with it.
@@ -180,6 +196,7 @@ Result<RecordReport> record(PacketSource& source,
   keys.end();
   capture.finish();
   own_replays.finish();
+  tell_damage(source.file_end(), sink);
   if (sink.failure) return with_files(*sink.failure, files);
   report.ledger = account_of(capture, source, own_replays);
   report.exchanges = sink.exchanges;

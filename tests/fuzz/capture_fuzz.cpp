@@ -44,7 +44,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   }
   capture.finish();
-  require((*source)->file_end().cut_bytes <= size, "no more is cut than there was");
+  const capture::FileEnd end = (*source)->file_end();
+  require(end.cut_bytes + end.damaged_bytes <= size, "no more is lost than there was");
+  require(end.damages.size() <= capture::FileEnd::kDamagesKept, "what is kept is bounded");
   for (const std::string& sum : capture.ledger().open_sums())
     require(false, sum);
   return 0;

@@ -234,6 +234,26 @@ TEST_F(CaptureCommandTest, ATruncatedFileGivesWhatIsWholeAndSaysWhatIsCut) {
   EXPECT_EQ(Recording::open(path("t.db"))->read_all()->size(), 2U);
 }
 
+TEST_F(CaptureCommandTest, ADamagedFileGivesWhatIsAroundTheDamageAndSaysWhatIsSkipped) {
+  std::string bytes = tests::pcap_file(shop());
+  constexpr std::size_t kFirst = 24;
+  constexpr std::size_t kLength = 8;
+  bytes.replace(kFirst + kLength, 4, "\xff\xff\xff\xff");  // of the SYN's record
+  write("bad.pcap", bytes);
+  EXPECT_EQ(capture("bad.pcap"), 4);
+  EXPECT_THAT(err, HasSubstr("is damaged in 1 place, 70 bytes, "));
+  EXPECT_THAT(err, HasSubstr("byte 24: a packet of 4294967295 bytes is longer than any"));
+  EXPECT_THAT(err, HasSubstr("--allow-loss"));
+  EXPECT_THAT(out, HasSubstr("file damaged"));
+  EXPECT_EQ(run({"capture", "-r", path("bad.pcap"), "-o", path("t.db"), "--allow-loss", "50"}), 0)
+      << err;
+  auto recording = Recording::open(path("t.db"));
+  EXPECT_EQ(recording->read_all()->size(), 2U);
+  ASSERT_EQ(recording->losses()->size(), 1U);
+  EXPECT_EQ(recording->losses()->at(0).reason, "damaged_file");
+  EXPECT_EQ(recording->losses()->at(0).bytes, 70U);
+}
+
 TEST_F(CaptureCommandTest, EveryLengthOfATruncatedFileIsHandled) {
   const std::string whole = tests::pcap_file(shop());
   for (std::size_t size = 0; size < whole.size(); size += 7) {

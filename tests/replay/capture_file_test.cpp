@@ -224,6 +224,13 @@ TEST(PcapngFile, WhatIsDamagedIsNamedWithItsPlace) {
     file.interface(1);  // 20 bytes
     add(file);
     const Read read = read_bytes(file.bytes());
+    // Of a block that is wrong inside, the end is known.
+    if (read.end.damage.empty()) {
+      EXPECT_EQ(read.end.damaged_places, 1U);
+      const FileDamage& one = read.end.damages.at(0);
+      EXPECT_EQ(one.at + one.bytes, file.bytes().size());
+      return "byte " + std::to_string(one.at) + ": " + one.what;
+    }
     const std::size_t place = std::stoul(read.end.damage.substr(std::string("byte ").size()));
     EXPECT_EQ(read.end.cut_bytes, file.bytes().size() - place);
     return read.end.damage;
