@@ -50,6 +50,7 @@ struct OpenExchange {
   bool answer_begun = false;
   bool answer_done = false;
   bool answer_maybe_lost = false;     // it may lie in a gap
+  bool answer_certain = false;        // the next answers are those of such requests, in order
   std::uint32_t retransmissions = 0;  // of the connection when it began
   std::size_t bytes = 0;              // its share of the context's
 

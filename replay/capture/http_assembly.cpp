@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <set>
 #include <utility>
 
 #include "replay/recorded_head.hpp"
@@ -12,6 +13,7 @@ namespace {
 constexpr std::size_t kUndecidedBytesMax = 64 * 1024;
 constexpr int kSwitchingProtocols = 101;
 constexpr std::size_t kTrailersMax = 100;
+constexpr std::size_t kHeldAnswersMax = 100;
 
 std::string host_of(const http::RequestHead& head) {
   const std::size_t scheme = head.target.find("://");
@@ -34,6 +36,23 @@ std::size_t head_bytes(const std::vector<http::Field>& fields) {
   return bytes;
 }
 
+template <class Message>
+std::string_view id_of(const Message& message) {
+  return value_of(message.fields, "X-Request-Id");
+}
+
+// As far as its length says: an answer to HEAD has that of the body which it lacks.
+bool can_answer(const RecordedRequest& request, const RecordedResponse& response) {
+  const bool head = request.method == "HEAD";
+  if (!response.complete) return !head || response.body.empty();
+  if (!response.body.empty()) return !head;
+  const std::string_view length = value_of(response.fields, "Content-Length");
+  const bool lacks_body =
+      !length.empty() && length.find_first_not_of('0') != std::string_view::npos;
+  const bool never_has_one = response.status == 204 || response.status == 304;
+  return head || !lacks_body || never_has_one;
+}
+
 }  // namespace
 
 HttpAssembly::HttpAssembly(const ConnectionStart& start, HttpContext& context)
@@ -48,6 +67,10 @@ HttpAssembly::HttpAssembly(const ConnectionStart& start, HttpContext& context)
 HttpAssembly::~HttpAssembly() {
   for (Slot& slot : slots_)
     recorder_.drop(slot);
+  if (held_) {
+    for (Slot& slot : held_->answers)
+      recorder_.drop(slot);
+  }
   undecided_ = {};
   charge_undecided();
 }
@@ -148,7 +171,7 @@ void HttpAssembly::begin_http(Side client, UnixTime at) {
   }
   if (begins_in_gap_[static_cast<std::size_t>(other(client))]) {
     responses_.begin_out_of_step();
-    on_answers_lost(at);
+    on_answers_lost(std::nullopt, at);
   }
   const std::array<std::string, 2> held = std::exchange(undecided_, {});
   charge_undecided();
@@ -209,9 +232,10 @@ void HttpAssembly::on_gap(Side from, std::uint64_t bytes, LossReason reason, Uni
     return;
   }
   const bool inside_request = requesting_ != nullptr;
+  const bool head_lost = bytes != kUnknownBytes && stream(from).head_lies_in(bytes);
   if (stream(from).gap(bytes, reason, at)) return;
   if (kind == MessageKind::response) {
-    on_answers_lost(at);
+    on_answers_lost(head_lost, at);
   } else {
     on_requests_lost(inside_request, at);
   }
@@ -222,7 +246,7 @@ void HttpAssembly::on_gap(Side from, std::uint64_t bytes, LossReason reason, Uni
 void HttpAssembly::on_requests_lost(bool inside_one, UnixTime at) {
   requests_missing_ = true;
   answers_due_ = inside_one || recorder_.requests_seen() == 0 ? 1 : 2;
-  if (pipelined_) doubt_pairing(at);
+  if (pipelined_) doubt_pairing(Waiting::keep, at);
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     Slot& waiting = *slot++;
     if (waiting.answer_maybe_lost && waiting.unanswered()) emit(waiting);
@@ -230,26 +254,110 @@ void HttpAssembly::on_requests_lost(bool inside_one, UnixTime at) {
 }
 
 // The answers' stream is out of step: one or more of those that are due may have passed unseen.
-void HttpAssembly::on_answers_lost(UnixTime at) {
-  const auto waits = [](const Slot& slot) { return !slot.answer_begun; };
-  const auto due = std::count_if(slots_.begin(), slots_.end(), waits);
+void HttpAssembly::on_answers_lost(std::optional<bool> head_lost, UnixTime at) {
+  const std::vector<Slot*> due = waiting();
   answers_since_request_ += 2;
-  if (due > 1) {
-    doubt_pairing(at);
-  } else if (due == 1) {
-    Slot& slot = *std::find_if(slots_.begin(), slots_.end(), waits);
+  if (head_lost && can_hold(due)) {
+    // An old client is sent nothing but answers (RFC 9110 section 15.2); any other may have lost an
+    // informational one.
+    const bool all_old = std::all_of(due.begin(), due.end(), [](const Slot* slot) {
+      return slot->exchange.request->version == "HTTP/1.0";
+    });
+    held_.emplace();
+    held_->lost_least = *head_lost && all_old ? 1 : 0;
+  } else if (due.size() > 1 || held_ || doubtful_) {
+    doubt_pairing(Waiting::give_up, at);
+  } else if (due.size() == 1) {
+    Slot& slot = *due.front();
     slot.answer_maybe_lost = true;
     // The next answer may be to a request that was lost as well.
     if (requests_missing_ && slot.unanswered()) emit(slot);
   }
 }
 
-void HttpAssembly::doubt_pairing(UnixTime at) {
+void HttpAssembly::doubt_pairing(Waiting waiting, UnixTime at) {
+  const bool keep = waiting == Waiting::keep && !held_ && !doubtful_;
   if (!doubtful_) recorder_.lose(MessageKind::response, LossReason::answer_unknown, 0, at);
   doubtful_ = true;
+  if (held_) {
+    Slots answers = std::move(held_->answers);
+    held_.reset();
+    for (Slot& answer : answers) {
+      if (&answer != answering_) recorder_.emit(answer);
+    }
+    answers.remove_if([&](const Slot& answer) { return &answer != answering_; });
+    slots_.splice(slots_.begin(), answers);
+  }
   for (auto slot = slots_.begin(); slot != slots_.end();) {
-    Slot& waiting = *slot++;
-    if (waiting.unanswered()) emit(waiting);
+    Slot& one = *slot++;
+    one.answer_certain = keep && !one.answer_begun;
+    if (one.unanswered() && !one.answer_certain) emit(one);
+  }
+}
+
+// Requests without an answer, in order.
+std::vector<HttpAssembly::Slot*> HttpAssembly::waiting() {
+  std::vector<Slot*> waiting;
+  for (Slot& slot : slots_) {
+    if (!slot.answer_begun) waiting.push_back(&slot);
+  }
+  return waiting;
+}
+
+// Only where every request is known, and none may end what is counted here.
+bool HttpAssembly::can_hold(const std::vector<Slot*>& due) const {
+  return pipelined_ && strict_ && !doubtful_ && !requests_missing_ && !held_ && !may_switch_ &&
+         !due.empty();
+}
+
+void HttpAssembly::settle_held(std::size_t more, UnixTime at) {
+  const std::vector<Slot*> due = waiting();
+  const std::size_t come = held_->answers.size() + more;
+  if (come > due.size() || come > kHeldAnswersMax) {
+    doubt_pairing(Waiting::give_up, at);
+    return;
+  }
+  held_->lost_most = std::min(held_->lost_most, due.size() - come);
+  std::set<std::string_view> ids;
+  for (const Slot* slot : due)
+    ids.insert(id_of(*slot->exchange.request));
+  const auto fits = [&](std::size_t lost) {
+    std::size_t i = lost;
+    return std::all_of(held_->answers.begin(), held_->answers.end(), [&](const Slot& answer) {
+      const RecordedRequest& request = *due[i++]->exchange.request;
+      const std::string_view id = id_of(*answer.exchange.response);
+      const bool of_another = !id.empty() && id != id_of(request) && ids.contains(id);
+      return !of_another && can_answer(request, *answer.exchange.response);
+    });
+  };
+  std::optional<std::size_t> only;
+  for (std::size_t lost = held_->lost_least; lost <= held_->lost_most; ++lost) {
+    if (!fits(lost)) continue;
+    if (only) return;  // not known yet
+    only = lost;
+  }
+  if (only) {
+    pair_held(due, *only);
+  } else {
+    doubt_pairing(Waiting::give_up, at);
+  }
+}
+
+void HttpAssembly::pair_held(const std::vector<Slot*>& due, std::size_t lost) {
+  Slots answers = std::move(held_->answers);
+  held_.reset();
+  for (std::size_t i = 0; i < lost; ++i)
+    emit(*due[i]);
+  auto to = due.begin() + static_cast<std::ptrdiff_t>(lost);
+  for (Slot& answer : answers) {
+    Slot& slot = **to++;
+    slot.exchange.response = std::move(answer.exchange.response);
+    slot.exchange.response_begin = answer.exchange.response_begin;
+    slot.exchange.response_end = answer.exchange.response_end;
+    slot.answer_begun = true;
+    slot.answer_done = answer.answer_done;
+    slot.bytes += std::exchange(answer.bytes, 0);
+    if (slot.request_done) emit(slot);
   }
 }
 
@@ -261,8 +369,9 @@ http::Framing HttpAssembly::on_request(const http::RequestHead& head,
                                        http::h1::Defects defects,
                                        UnixTime at) {
   tell_skipped();
-  if (std::exchange(requests_missing_, false) && answers_since_request_ < answers_due_) {
-    doubt_pairing(at);
+  const bool missing = std::exchange(requests_missing_, false);
+  if (missing && !doubtful_ && answers_since_request_ < answers_due_) {
+    doubt_pairing(Waiting::keep, at);
   }
   answers_since_request_ = 0;
   for (auto slot = slots_.begin(); slot != slots_.end();) {
@@ -277,7 +386,7 @@ http::Framing HttpAssembly::on_request(const http::RequestHead& head,
   }
   if (slots_.size() >= context_.limits.outstanding) {
     recorder_.lose(MessageKind::request, LossReason::unanswered, 0, at);
-    doubt_pairing(at);
+    doubt_pairing(Waiting::give_up, at);
   }
   Slot& slot = slots_.emplace_back();
   requesting_ = &slot;
@@ -292,14 +401,16 @@ http::Framing HttpAssembly::on_request(const http::RequestHead& head,
   request.defects = defect_names(defects, verdict.defect);
   recorder_.charge(slot, head_bytes(head.fields));
   may_switch_ = head.method == "CONNECT" || http::has_token(head.fields, "Connection", "upgrade");
+  if (may_switch_ && held_) doubt_pairing(Waiting::give_up, at);
   return verdict.framing;
 }
 
 HttpAssembly::Slot& HttpAssembly::slot_for_answer(UnixTime at) {
   const auto waiting = std::find_if(slots_.begin(), slots_.end(),
                                     [](const Slot& slot) { return !slot.answer_begun; });
-  if (waiting != slots_.end() && !doubtful_) return *waiting;
-  Slot& slot = slots_.emplace_front();
+  const bool known = waiting != slots_.end() && !held_ && (!doubtful_ || waiting->answer_certain);
+  if (known) return *waiting;
+  Slot& slot = held_ ? held_->answers.emplace_back() : slots_.emplace_front();
   slot.exchange.at = at;
   slot.request_done = true;
   return slot;
@@ -313,10 +424,15 @@ http::Framing HttpAssembly::on_response(const http::ResponseHead& head,
     context_.ledger.informational.add(0);
     const auto waiting = std::find_if(slots_.begin(), slots_.end(),
                                       [](const Slot& slot) { return !slot.answer_begun; });
-    if (waiting != slots_.end()) waiting->exchange.informational.push_back(head.status);
+    if (waiting != slots_.end() && !held_) waiting->exchange.informational.push_back(head.status);
     return {};
   }
   ++answers_since_request_;
+  if (held_ && head.status == kSwitchingProtocols) {
+    doubt_pairing(Waiting::give_up, at);
+  } else if (held_) {
+    settle_held(1, at);
+  }
   Slot& slot = slot_for_answer(at);
   if (head.status == kSwitchingProtocols && http::has_token(head.fields, "Upgrade", "h2c") &&
       slot.exchange.request && slot.request_done) {
@@ -391,14 +507,18 @@ void HttpAssembly::on_message_end(MessageKind kind, UnixTime at) {
     Slot* slot = std::exchange(answering_, nullptr);
     if (slot == nullptr) return;
     recorder_.end_response(*slot, at);
-    if (slot->request_done) emit(*slot);
+    if (held_) {
+      settle_held(0, at);
+    } else if (slot->request_done) {
+      emit(*slot);
+    }
     requests_.resume(at);  // it stays HTTP
     return;
   }
   Slot* slot = std::exchange(requesting_, nullptr);
   if (slot == nullptr) return;
   recorder_.end_request(*slot, at);
-  if (slot->answer_done || (doubtful_ && slot->unanswered())) {
+  if (is_over(*slot)) {
     emit(*slot);
   } else if (may_switch_) {
     requests_.pause();
@@ -418,13 +538,17 @@ void HttpAssembly::on_message_cut(MessageKind kind,
   if (slot != nullptr) {
     if (request) {
       recorder_.cut_request(*slot);
-      if (slot->answer_done || (doubtful_ && slot->unanswered())) emit(*slot);
+      if (is_over(*slot)) emit(*slot);
     } else {
       recorder_.cut_response(*slot);
-      if (slot->request_done) emit(*slot);
+      if (held_) {
+        settle_held(0, at);
+      } else if (slot->request_done) {
+        emit(*slot);
+      }
     }
   }
-  if (!request && reason == LossReason::malformed_framing) on_answers_lost(at);
+  if (!request && reason == LossReason::malformed_framing) on_answers_lost(std::nullopt, at);
 }
 
 void HttpAssembly::on_skipped(MessageKind kind,
@@ -462,6 +586,7 @@ void HttpAssembly::on_closed(const ConnectionEnd& end, UnixTime at) {
     requests_.close(reason, at);
     responses_.close(reason, at);
     tell_skipped();
+    if (held_ && !held_->answers.empty()) doubt_pairing(Waiting::give_up, at);
     while (!slots_.empty())
       emit(slots_.front());
   }

@@ -8,10 +8,17 @@
 //
 // A slot is a request that waits for its answer; answers come in the order of the requests. After
 // a loss that makes the order doubtful nothing is paired any more: a missing pair can be told, a
-// wrong one cannot.
+// wrong one cannot. Of requests that were sent without waiting for the answers to those before:
+//
+//   requests are lost: those before the gap have their answers still, and what follows is unknown
+//   answers are lost:  those behind the gap are kept until only one number of lost answers can be
+//     true. No answer comes before its request, so it is at most what was sent less what has come;
+//     it is at least one if an answer begins in the gap, and not an informational one (1xx); HEAD
+//     alone is answered with a length and no body; and an answer may repeat its request's id.
 #pragma once
 
 #include <array>
+#include <limits>
 #include <list>
 #include <memory>
 #include <optional>
@@ -69,9 +76,23 @@ class HttpAssembly final : public StreamReader, private MessageListener {
   Slot& slot_for_answer(UnixTime at);
   void become_tunnel(Slot& slot, UnixTime at);
   void upgrade_to_http2(Slot& slot);
-  void doubt_pairing(UnixTime at);
+  enum class Waiting : std::uint8_t { give_up, keep };
+  // Nothing is paired from now on, but the requests that wait already if they are kept.
+  void doubt_pairing(Waiting waiting, UnixTime at);
   void on_requests_lost(bool inside_one, UnixTime at);
-  void on_answers_lost(UnixTime at);
+  // `head_lost`: by a gap that holds the head of one; none: there is no gap.
+  void on_answers_lost(std::optional<bool> head_lost, UnixTime at);
+  [[nodiscard]] std::vector<Slot*> waiting();
+  [[nodiscard]] bool can_hold(const std::vector<Slot*>& due) const;
+  // Pairs the answers that are held if it is certain whose they are; `more` have begun beside them.
+  void settle_held(std::size_t more, UnixTime at);
+  void pair_held(const std::vector<Slot*>& due, std::size_t lost);
+
+  // Whether nothing more is waited for, once its request is.
+  [[nodiscard]] bool is_over(const Slot& slot) const {
+    return slot.answer_done || (doubtful_ && slot.unanswered() && !slot.answer_certain);
+  }
+
   void emit(Slot& slot);
   void tell_skipped();
   [[nodiscard]] bool at_message_begin(Side from);
@@ -81,6 +102,13 @@ class HttpAssembly final : public StreamReader, private MessageListener {
     LossReason reason = LossReason::not_a_message;
     std::uint64_t bytes = 0;
     UnixTime at{};
+  };
+
+  // Answers behind a gap of which it is not known yet to which requests they are.
+  struct HeldAnswers {
+    std::size_t lost_least = 0;  // in the gap
+    std::size_t lost_most = std::numeric_limits<std::size_t>::max();
+    Slots answers{};
   };
 
   HttpContext& context_;
@@ -93,6 +121,7 @@ class HttpAssembly final : public StreamReader, private MessageListener {
   int answers_due_ = 0;            // and so many answers, before the next one comes
   int answers_since_request_ = 0;  // that began or were lost
   std::array<bool, 2> begins_in_gap_{};  // by Side, while it is being decided
+  std::optional<HeldAnswers> held_{};
   bool informational_ = false;
   bool may_switch_ = false;  // the request being read asks for a tunnel or another protocol
   std::array<std::string, 2> undecided_;

@@ -305,6 +305,13 @@ void MessageStream::lose_message(LossReason reason, std::uint64_t missing, UnixT
   if (cut) listener_.on_message_cut(kind_, reason, missing, at);
 }
 
+bool MessageStream::head_lies_in(std::uint64_t gap_bytes) const {
+  if (gap_bytes == 0) return false;
+  const bool behind_body = state_ == State::body && framing_ == http::BodyKind::length &&
+                           held_.empty() && gap_bytes > body_.remaining();
+  return state_ == State::start || state_ == State::head || behind_body;
+}
+
 bool MessageStream::gap(std::uint64_t bytes, LossReason reason, UnixTime at) {
   if (state_ == State::tunnel) return true;
   const bool in_body = state_ == State::body;

@@ -79,6 +79,8 @@ class MessageStream {
   ~MessageStream() { hold({}); }
 
   void push(std::string_view bytes, UnixTime at);
+  // Whether the head of a message certainly lies, wholly or in part, in a gap of that size here.
+  [[nodiscard]] bool head_lies_in(std::uint64_t gap_bytes) const;
   // Returns whether the place of the next message is still known.
   bool gap(std::uint64_t bytes, LossReason reason, UnixTime at);
   // FIN: ends a body that lasts until close.
