@@ -186,10 +186,10 @@ struct RecordingWriter::State {
     database.reset();
   }
 
-  Result<StoredBody> store_body(std::string_view body, std::string_view coding, bool complete);
   template <class Message>
-  Result<StoredBody> store_body_of(const std::optional<Message>& message);
-  Result<void> add(std::int64_t id, const RecordedExchange& exchange);
+  Result<StoredBody> store_body(const std::optional<Message>& message,
+                                const std::optional<std::string>& plain);
+  Result<void> add(std::int64_t id, const RecordedExchange& exchange, const PlainBodies& plain);
   Result<void> connect(const RecordedExchange& exchange);
   Result<void> commit();
   Result<void> complete(std::span<const LedgerLine> ledger);
@@ -234,25 +234,24 @@ RecordingWriter::RecordingWriter(RecordingWriter&&) noexcept = default;
 RecordingWriter& RecordingWriter::operator=(RecordingWriter&&) noexcept = default;
 RecordingWriter::~RecordingWriter() = default;
 
-Result<StoredBody> RecordingWriter::State::store_body(std::string_view body,
-                                                      std::string_view coding,
-                                                      bool complete) {
+// `plain` is the body without its codings, if that is known already.
+template <class Message>
+Result<StoredBody> RecordingWriter::State::store_body(const std::optional<Message>& message,
+                                                      const std::optional<std::string>& plain) {
   StoredBody stored;
-  if (body.empty()) return stored;
-  const std::string hash = sha1.of(body);
-  auto row = bodies->store(body, hash);
+  if (!message || message->body.empty()) return stored;
+  const std::string hash = sha1.of(message->body);
+  auto row = bodies->store(message->body, hash);
   if (!row) return row.error();
   stored.row = *row;
-  if (!complete) return stored;  // the hash of a part says nothing
-  stored.sha1 = is_coded(coding) ? decoded_sha1(sha1, body, coding) : hash;
+  if (!message->complete) return stored;  // the hash of a part says nothing
+  const std::string_view coding = value_of(message->fields, "Content-Encoding");
+  if (plain) {
+    if (!plain->empty()) stored.sha1 = sha1.of(*plain);
+  } else {
+    stored.sha1 = is_coded(coding) ? decoded_sha1(sha1, message->body, coding) : hash;
+  }
   return stored;
-}
-
-template <class Message>
-Result<StoredBody> RecordingWriter::State::store_body_of(const std::optional<Message>& message) {
-  if (!message) return StoredBody{};
-  return store_body(message->body, value_of(message->fields, "Content-Encoding"),
-                    message->complete);
 }
 
 Result<void> RecordingWriter::State::connect(const RecordedExchange& exchange) {
@@ -261,11 +260,13 @@ Result<void> RecordingWriter::State::connect(const RecordedExchange& exchange) {
       .connection = exchange.connection, .client = exchange.client, .server = exchange.server});
 }
 
-Result<void> RecordingWriter::State::add(std::int64_t id, const RecordedExchange& exchange) {
+Result<void> RecordingWriter::State::add(std::int64_t id,
+                                         const RecordedExchange& exchange,
+                                         const PlainBodies& plain) {
   if (auto done = connect(exchange); !done) return done;
-  const auto request = store_body_of(exchange.request);
+  const auto request = store_body(exchange.request, plain.request);
   if (!request) return request.error();
-  const auto response = store_body_of(exchange.response);
+  const auto response = store_body(exchange.response, plain.response);
   if (!response) return response.error();
   if (auto done = rows->add(id, exchange, *request, *response); !done) return done;
   ++exchanges;
@@ -294,10 +295,11 @@ Result<void> RecordingWriter::State::checked(Result<void> done) {
 
 Result<std::int64_t> RecordingWriter::add(RecordedExchange exchange) {
   State& state = *state_;
-  if (state.redactor) state.redactor->redact(exchange);
+  PlainBodies plain;
+  if (state.redactor) plain = state.redactor->redact(exchange);
   const std::int64_t id = exchange.id != 0 ? exchange.id : state.next_id;
   state.next_id = std::max(state.next_id, id + 1);
-  if (auto done = state.checked(state.add(id, exchange)); !done) return done.error();
+  if (auto done = state.checked(state.add(id, exchange, plain)); !done) return done.error();
   return id;
 }
 

@@ -111,16 +111,17 @@ bool Redactor::redact_field(RecordedField& field) {
 }
 
 template <class Message>
-bool Redactor::redact_body(Message& message) {
+bool Redactor::redact_body(Message& message, std::optional<std::string>& plain) {
   if (message.body.empty()) return false;
   const std::string_view type = value_of(message.fields, "Content-Type");
   const std::string_view coding = value_of(message.fields, "Content-Encoding");
   std::optional<std::string> redacted;
   if (is_coded(coding)) {
-    const auto plain = decode_content(message.body, coding);
+    plain = decode_content(message.body, coding);
     if (plain) {
-      redacted = content_.body(*plain, type);
-      if (redacted) redacted = encode_content(*redacted, coding);
+      auto redacted_plain = content_.body(*plain, type);
+      if (redacted_plain) redacted = encode_content(*redacted_plain, coding);
+      if (redacted) plain = std::move(redacted_plain);
     } else if (contains_ignoring_case(type, "json") || contains_ignoring_case(type, "form")) {
       // It may hold a secret that cannot be seen.
       ++counts_.dropped_bodies;
@@ -146,7 +147,7 @@ bool Redactor::redact_body(Message& message) {
 }
 
 template <class Message>
-void Redactor::redact_message(Message& message) {
+void Redactor::redact_message(Message& message, std::optional<std::string>& plain) {
   for (auto* fields : {&message.fields, &message.trailers}) {
     for (RecordedField& field : *fields) {
       if (!redact_field(field)) continue;
@@ -154,19 +155,21 @@ void Redactor::redact_message(Message& message) {
       message.redacted = true;
     }
   }
-  if (redact_body(message)) message.redacted = true;
+  if (redact_body(message, plain)) message.redacted = true;
 }
 
-void Redactor::redact(RecordedExchange& exchange) {
+PlainBodies Redactor::redact(RecordedExchange& exchange) {
+  PlainBodies plain;
   if (exchange.request) {
     RecordedRequest& request = *exchange.request;
     if (auto target = content_.url(request.target)) {
       request.target = std::move(*target);
       request.redacted = true;
     }
-    redact_message(request);
+    redact_message(request, plain.request);
   }
-  if (exchange.response) redact_message(*exchange.response);
+  if (exchange.response) redact_message(*exchange.response, plain.response);
+  return plain;
 }
 
 RedactionCounts Redactor::counts() const {

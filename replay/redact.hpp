@@ -28,6 +28,13 @@ struct RedactionCounts {
   ContentCounts content{};
 };
 
+// Bodies without their content codings, where they had to be looked into. Those of a redacted
+// exchange are as redacted.
+struct PlainBodies {
+  std::optional<std::string> request{};
+  std::optional<std::string> response{};
+};
+
 // Not thread-safe.
 class Redactor {
  public:
@@ -37,7 +44,7 @@ class Redactor {
   Redactor(SecretNames names, Pseudonyms pseudonyms)
       : content_(std::move(names), std::move(pseudonyms)) {}
 
-  void redact(RecordedExchange& exchange);
+  PlainBodies redact(RecordedExchange& exchange);
 
   [[nodiscard]] RedactionCounts counts() const;
 
@@ -45,10 +52,10 @@ class Redactor {
 
  private:
   template <class Message>
-  void redact_message(Message& message);
+  void redact_message(Message& message, std::optional<std::string>& plain);
   bool redact_field(RecordedField& field);
   template <class Message>
-  bool redact_body(Message& message);
+  bool redact_body(Message& message, std::optional<std::string>& plain);
   std::string redact_cookies(std::string_view value, bool attributes);
   std::string redact_credentials(std::string_view value);
 
