@@ -8,6 +8,7 @@
 #include "replay/formats/redaction_note.hpp"
 #include "replay/formats/text_coding.hpp"
 #include "replay/formats/timestamps.hpp"
+#include "replay/formats/url.hpp"
 #include "replay/formats/wire_message.hpp"
 
 namespace gatedrill::replay::formats {
@@ -86,7 +87,7 @@ class Command {
 
   void add_version() {
     if (request_.version == "HTTP/1.0") arguments_ += " --http1.0";
-    if (request_.version == "HTTP/1.1" && exchange_.server.ends_with(":443")) {
+    if (request_.version == "HTTP/1.1" && is_https(exchange_)) {
       arguments_ += " --http1.1";
     }
   }
@@ -136,7 +137,7 @@ class Command {
   }
 
   void add_url() {
-    const std::string scheme = exchange_.server.ends_with(":443") ? "https://" : "http://";
+    const std::string scheme = is_https(exchange_) ? "https://" : "http://";
     const std::string base = scheme + std::string(url_host());
     if (is_path(request_.target)) {
       arguments_ += " --path-as-is --globoff";

@@ -99,8 +99,6 @@ class RecordReader {
 
   // Nothing at the end. The text lives until the next call.
   Result<std::optional<GorRecord>> next() {
-    held_.erase(0, used_);
-    used_ = 0;
     windows_.reset();
     std::size_t searched = 0;
     for (;;) {
@@ -108,31 +106,39 @@ class RecordReader {
       if (monkeys != std::string::npos) return std::optional<GorRecord>(take(monkeys));
       if (ended_) break;
       constexpr std::size_t kLongest = kGorSeparator.size() + 1;
-      searched = held_.size() - std::min(held_.size(), kLongest);
-      if (held_.size() > kRecordBytesMax) {
+      searched = rest().size() - std::min(rest().size(), kLongest);
+      if (rest().size() > kRecordBytesMax) {
         return usage_error(place_of(input_, offset_) +
                            ": no separator follows within 256 MiB, so this is no .gor file");
       }
       auto more = input_.read();
       if (!more) return more.error();
       ended_ = more->empty();
+      held_.erase(0, std::exchange(used_, 0));
       held_.append(*more);
     }
-    if (held_.empty()) return std::optional<GorRecord>{};
-    const GorRecord record{held_, offset_};
-    offset_ += held_.size();
-    used_ = held_.size();
+    const GorRecord record{rest(), offset_};
+    if (record.text.empty()) return std::optional<GorRecord>{};
+    use(record.text.size());
     return std::optional<GorRecord>(record);
   }
 
  private:
+  [[nodiscard]] std::string_view rest() const { return std::string_view(held_).substr(used_); }
+
+  void use(std::size_t bytes) {
+    used_ += bytes;
+    offset_ += bytes;
+  }
+
   // The place of a line that is the three code points, from the beginning of a line on.
   std::size_t find_separator(std::size_t from) {
-    for (std::size_t at = held_.find(kGorMonkeys, from); at != std::string::npos;
-         at = held_.find(kGorMonkeys, at + 1)) {
+    const std::string_view text = rest();
+    for (std::size_t at = text.find(kGorMonkeys, from); at != std::string_view::npos;
+         at = text.find(kGorMonkeys, at + 1)) {
       const std::size_t end = at + kGorMonkeys.size();
-      const std::string_view behind = std::string_view(held_).substr(end, 2);
-      const bool begins = at == 0 || held_[at - 1] == '\n';
+      const std::string_view behind = text.substr(end, 2);
+      const bool begins = at == 0 || text[at - 1] == '\n';
       const bool ends = behind.starts_with('\n') || (ended_ && behind.empty());
       if (begins && (ends || (behind == "\r\n" && crlf()))) return at;
     }
@@ -142,27 +148,26 @@ class RecordReader {
   // Whether the file's own lines end in CRLF, as its meta line tells.
   bool crlf() {
     if (!windows_) {
-      const std::size_t end = held_.find('\n');
-      windows_ = end != std::string::npos && end > 0 && held_[end - 1] == '\r';
+      const std::size_t end = rest().find('\n');
+      windows_ = end != std::string_view::npos && end > 0 && rest()[end - 1] == '\r';
     }
     return *windows_;
   }
 
   GorRecord take(std::size_t monkeys) {
-    std::string_view text = std::string_view(held_).substr(0, monkeys);
+    std::string_view text = rest().substr(0, monkeys);
     const bool windows = crlf();
     if (text.ends_with('\n')) text.remove_suffix(1);
     if (windows && text.ends_with('\r')) text.remove_suffix(1);
-    used_ = held_.find('\n', monkeys);
-    used_ = used_ == std::string::npos ? held_.size() : used_ + 1;
     const GorRecord record{text, offset_};
-    offset_ += used_;
+    const std::size_t line_end = rest().find('\n', monkeys);
+    use(line_end == std::string_view::npos ? rest().size() : line_end + 1);
     return record;
   }
 
   Input& input_;
   std::string held_;
-  std::size_t used_ = 0;  // of what is held
+  std::size_t used_ = 0;  // of what is held, which moves when more is read
   std::optional<bool> windows_;
   std::uint64_t offset_ = 0;
   bool ended_ = false;

@@ -11,6 +11,7 @@
 #include "replay/formats/text_coding.hpp"
 #include "replay/formats/timestamps.hpp"
 #include "replay/formats/wire_message.hpp"
+#include "replay/redact/encodings.hpp"
 
 namespace gatedrill::replay::formats {
 namespace {
@@ -330,7 +331,7 @@ void HarEntryReader::read_request_body(const Json& post_data, bool exact, Place&
   const std::string encoded = text_of(post_data, "_base64");
   const Json& params = member(post_data, "params");
   if (!encoded.empty() || text_of(post_data, "encoding") == "base64") {
-    auto bytes = from_base64(encoded.empty() ? text : encoded);
+    auto bytes = base64_decoded(encoded.empty() ? text : encoded, WhiteSpace::is_passed_over);
     if (bytes) {
       request.body = std::move(*bytes);
     } else {
@@ -429,7 +430,8 @@ void HarEntryReader::read_content(const Json& json, Place& at) {
     return;
   }
   if (!wire.empty()) {
-    if (auto bytes = from_base64(wire)) response.body = std::move(*bytes);
+    if (auto bytes = base64_decoded(wire, WhiteSpace::is_passed_over))
+      response.body = std::move(*bytes);
     return;
   }
   if (text.empty()) {
@@ -440,7 +442,7 @@ void HarEntryReader::read_content(const Json& json, Place& at) {
     return;
   }
   if (text_of(content, "encoding") == "base64") {
-    auto bytes = from_base64(text);
+    auto bytes = base64_decoded(text, WhiteSpace::is_passed_over);
     if (!bytes) {
       response.complete = false;
       lose(at, "response", "a body that is not the base64 it says", size);

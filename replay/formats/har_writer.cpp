@@ -7,6 +7,7 @@
 #include "replay/formats/text_coding.hpp"
 #include "replay/formats/timestamps.hpp"
 #include "replay/formats/url.hpp"
+#include "replay/redact/encodings.hpp"
 
 namespace gatedrill::replay::formats {
 namespace {
@@ -95,7 +96,7 @@ Json request_json(const RecordedExchange& exchange) {
     if (is_utf8(request.body)) {
       post_data["text"] = request.body;
     } else {
-      post_data["_base64"] = to_base64(request.body);
+      post_data["_base64"] = base64_encoded(request.body);
       post_data["comment"] = "no text; HAR 1.2 has no place for other bytes";
     }
   }
@@ -118,12 +119,12 @@ Json content_of(const RecordedResponse& response) {
   }
   if (!shown.empty()) {
     const bool plain = is_utf8(shown);
-    content["text"] = plain ? shown : to_base64(shown);
+    content["text"] = plain ? shown : base64_encoded(shown);
     if (!plain) content["encoding"] = "base64";
   }
   // The reader codes the text again; if that does not give these bytes, they stand here.
   const bool again = is_coded(coding) ? encode_content(shown, coding) == response.body : true;
-  if (!response.body.empty() && !again) content["_wire_base64"] = to_base64(response.body);
+  if (!response.body.empty() && !again) content["_wire_base64"] = base64_encoded(response.body);
   return content;
 }
 

@@ -8,6 +8,7 @@
 
 #include "replay/formats/jsonl.hpp"
 #include "replay/formats/text_coding.hpp"
+#include "replay/redact/encodings.hpp"
 
 namespace gatedrill::replay::formats {
 namespace {
@@ -84,7 +85,7 @@ class Members {
     if (json.is_string()) return json.get<std::string>();
     const auto coded = json.is_object() ? json.find("base64") : json.end();
     if (json.is_object() && coded != json.end() && coded->is_string()) {
-      auto bytes = from_base64(coded->get_ref<const std::string&>());
+      auto bytes = base64_decoded(coded->get_ref<const std::string&>(), WhiteSpace::is_passed_over);
       if (bytes) return *bytes;
     }
     complain(name, "a text or {\"base64\": ...}");

@@ -1,5 +1,6 @@
 #include "replay/formats/jsonl.hpp"
 #include "replay/formats/text_coding.hpp"
+#include "replay/redact/encodings.hpp"
 
 namespace gatedrill::replay::formats {
 namespace {
@@ -8,7 +9,7 @@ using Json = nlohmann::ordered_json;
 
 Json text(const std::string& bytes) {
   if (is_utf8(bytes)) return bytes;
-  return {{"base64", to_base64(bytes)}};
+  return {{"base64", base64_encoded(bytes)}};
 }
 
 // Sets a member unless it has its usual value.

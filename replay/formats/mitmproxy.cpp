@@ -56,12 +56,14 @@ class FlowReader {
 
   Result<void> read(Input& input) {
     std::string held;
+    std::size_t used = 0;  // of what is held, which moves when more is read
     std::uint64_t offset = 0;
     bool ended = false;
     for (;;) {
-      const TnetSize size = tnet_size(held);
-      const bool whole = size.state == TnetSize::State::known && held.size() >= size.size;
-      if (held.empty() && ended) return {};
+      const std::string_view rest = std::string_view(held).substr(used);
+      const TnetSize size = tnet_size(rest);
+      const bool whole = size.state == TnetSize::State::known && rest.size() >= size.size;
+      if (rest.empty() && ended) return {};
       if (size.state == TnetSize::State::wrong || size.size > kFlowBytesMax) {
         return usage_error(place_of(input, offset) +
                            ": expected a flow of mitmproxy, a tnetstring such as \"1234:...}\"");
@@ -74,10 +76,11 @@ class FlowReader {
         auto more = input.read();
         if (!more) return more.error();
         ended = more->empty();
+        held.erase(0, std::exchange(used, 0));
         held.append(*more);
         continue;
       }
-      const auto flow = parse_tnet(std::string_view(held).substr(0, size.size));
+      const auto flow = parse_tnet(rest.substr(0, size.size));
       const std::string place = place_of(input, offset);
       if (!flow || flow->tag != '}') {
         return usage_error(place + ": what begins here is no flow of mitmproxy");
@@ -85,7 +88,7 @@ class FlowReader {
       if (auto done = take(*flow, place); !done) return done;
       if (sink_.stopped()) return {};
       offset += size.size;
-      held.erase(0, size.size);
+      used += size.size;
     }
   }
 

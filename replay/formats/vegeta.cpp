@@ -5,6 +5,7 @@
 #include "gateway/http/head.hpp"
 #include "replay/formats/text_coding.hpp"
 #include "replay/formats/url.hpp"
+#include "replay/redact/encodings.hpp"
 
 namespace gatedrill::replay::formats {
 namespace {
@@ -12,13 +13,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Why a request cannot be a target, or nothing.
-std::string_view reason_to_leave_out(const RecordedExchange& exchange) {
+std::string_view reason_to_leave_out(const RecordedExchange& exchange, std::string_view url) {
   if (!exchange.request) return "exchanges left out: the request was not seen";
   if (!exchange.request->complete) return "exchanges left out: the request is not whole";
   if (exchange.tunnel || exchange.request->method == "CONNECT") {
     return "exchanges left out: a tunnel";
   }
-  const bool text = is_utf8(url_of(exchange)) && is_utf8(exchange.request->method);
+  const bool text = is_utf8(url) && is_utf8(exchange.request->method);
   if (!text) return "exchanges left out: a target that is not UTF-8";
   if (!exchange.request->target.starts_with('/')) {
     return "exchanges left out: a target that is no path";
@@ -32,10 +33,10 @@ bool is_framing(std::string_view name) {
          http::equals_ignoring_case(name, "Transfer-Encoding");
 }
 
-Json target_of(const RecordedExchange& exchange, ExportNotes& notes) {
+Json target_of(const RecordedExchange& exchange, const std::string& url, ExportNotes& notes) {
   const RecordedRequest& request = *exchange.request;
-  Json target = {{"method", request.method}, {"url", url_of(exchange)}};
-  if (!request.body.empty()) target["body"] = to_base64(request.body);
+  Json target = {{"method", request.method}, {"url", url}};
+  if (!request.body.empty()) target["body"] = base64_encoded(request.body);
   Json& header = target["header"] = Json::object();
   for (const RecordedField& field : request.fields) {
     if (is_framing(field.name)) continue;
@@ -52,9 +53,10 @@ Json target_of(const RecordedExchange& exchange, ExportNotes& notes) {
 
 Result<void> write_vegeta(const Recording& recording, Output& output, ExportNotes& notes) {
   return recording.for_each([&](const RecordedExchange& exchange) {
-    const std::string_view reason = reason_to_leave_out(exchange);
+    const std::string url = url_of(exchange);
+    const std::string_view reason = reason_to_leave_out(exchange, url);
     if (reason.empty()) {
-      output.write(target_of(exchange, notes).dump() + "\n");
+      output.write(target_of(exchange, url, notes).dump() + "\n");
     } else {
       notes.add(reason, exchange.id);
     }

@@ -48,13 +48,27 @@ void append_utf8(std::string& out, std::uint32_t code) {
   }
 }
 
-int base64_digit(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (is_digit(c)) return c - '0' + 52;
-  if (c == '+' || c == '-') return 62;
-  if (c == '/' || c == '_') return 63;
-  return -1;
+constexpr std::string_view kBase64Digits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::uint8_t kNoBase64Digit = 64;
+constexpr std::uint8_t kWhiteSpace = 65;
+
+constexpr std::array<std::uint8_t, 256> make_base64_values() {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(kNoBase64Digit);
+  for (std::uint8_t i = 0; i < kBase64Digits.size(); ++i)
+    values[static_cast<unsigned char>(kBase64Digits[i])] = i;
+  for (const char c : {' ', '\t', '\r', '\n'})
+    values[static_cast<unsigned char>(c)] = kWhiteSpace;
+  values['-'] = 62;  // the alphabet for URLs (RFC 4648 5)
+  values['_'] = 63;
+  return values;
+}
+
+constexpr auto kBase64Values = make_base64_values();
+
+std::uint32_t byte_at(std::string_view bytes, std::size_t at) {
+  return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0U;
 }
 
 }  // namespace
@@ -155,23 +169,46 @@ std::string xml_unescaped(std::string_view text) {
   return out;
 }
 
-std::optional<std::string> base64_decoded(std::string_view text) {
-  while (text.ends_with('='))
+std::optional<std::string> base64_decoded(std::string_view text, WhiteSpace white_space) {
+  const bool passes = white_space == WhiteSpace::is_passed_over;
+  while (!text.empty() &&
+         (text.back() == '=' ||
+          (passes && kBase64Values[static_cast<unsigned char>(text.back())] == kWhiteSpace))) {
     text.remove_suffix(1);
-  if (text.size() % 4 == 1) return std::nullopt;
-  std::string out;
-  std::uint32_t bits = 0;
-  int held = 0;
-  for (const char c : text) {
-    const int digit = base64_digit(c);
-    if (digit < 0) return std::nullopt;
-    bits = bits << 6U | static_cast<std::uint32_t>(digit);
-    held += 6;
-    if (held < 8) continue;
-    held -= 8;
-    out.push_back(static_cast<char>(bits >> static_cast<unsigned>(held) & 0xffU));
   }
-  return out;
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3 + 3);
+  std::uint32_t group = 0;
+  unsigned digits = 0;
+  for (const char c : text) {
+    const std::uint8_t value = kBase64Values[static_cast<unsigned char>(c)];
+    if (value == kWhiteSpace && passes) continue;
+    if (value >= kNoBase64Digit) return std::nullopt;
+    group = group << 6U | value;
+    if (++digits < 4) continue;
+    for (const unsigned shift : {16U, 8U, 0U})
+      bytes.push_back(static_cast<char>(group >> shift & 0xFFU));
+    group = 0;
+    digits = 0;
+  }
+  if (digits == 1) return std::nullopt;
+  if (digits >= 2) bytes.push_back(static_cast<char>(group >> (digits * 6 - 8) & 0xFFU));
+  if (digits == 3) bytes.push_back(static_cast<char>(group >> 2U & 0xFFU));
+  return bytes;
+}
+
+std::string base64_encoded(std::string_view bytes) {
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::uint32_t group =
+        byte_at(bytes, i) << 16U | byte_at(bytes, i + 1) << 8U | byte_at(bytes, i + 2);
+    text.push_back(kBase64Digits[group >> 18U]);
+    text.push_back(kBase64Digits[group >> 12U & 63U]);
+    text.push_back(i + 1 < bytes.size() ? kBase64Digits[group >> 6U & 63U] : '=');
+    text.push_back(i + 2 < bytes.size() ? kBase64Digits[group & 63U] : '=');
+  }
+  return text;
 }
 
 std::string_view trimmed(std::string_view text) {

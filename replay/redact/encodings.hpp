@@ -1,4 +1,4 @@
-// The ways in which a value is written inside a message. Private to replay.
+// The ways in which a value is written inside a message or a file. Private to replay.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,12 @@ enum class Plus { is_space, is_itself };
 // The five entities of XML; others stay as they are.
 [[nodiscard]] std::string xml_unescaped(std::string_view text);
 
+enum class WhiteSpace { is_wrong, is_passed_over };
+
 // RFC 4648, either alphabet, with or without padding. Nothing if it is not base64.
-[[nodiscard]] std::optional<std::string> base64_decoded(std::string_view text);
+[[nodiscard]] std::optional<std::string> base64_decoded(
+    std::string_view text, WhiteSpace white_space = WhiteSpace::is_wrong);
+[[nodiscard]] std::string base64_encoded(std::string_view bytes);
 
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 // `lower` is in lower case.
