@@ -16,7 +16,7 @@ PREFIX ?= /usr/local
 DRILL ?= scenarios/drills/inc-1-rolling-upgrade.yaml
 OUT ?= drill-out
 SECONDS ?= 600
-TARGETS ?= head_parser strict chunk_framing pool exchange gor har access_log redact packet capture reassembly http_assembly
+TARGETS ?= head_parser strict chunk_framing pool exchange gor har access_log redact packet capture reassembly http_assembly http2 tls
 GATEDRILL := build/release/gatedrill
 
 need = $(if $(filter present,$(PACKAGES)),@true,@packages/install $(1))

@@ -91,7 +91,7 @@ ExchangeRecorder::Mark ExchangeRecorder::mark(UnixTime at) const {
 // the close.
 UnixTime ExchangeRecorder::last_byte(MessageKind kind, UnixTime told) const {
   const Side from = kind == MessageKind::request ? client_ : other(client_);
-  return std::max(told, last_at_[static_cast<std::size_t>(from)].value_or(told));
+  return std::max(told, last_at_[index(from)].value_or(told));
 }
 
 void ExchangeRecorder::begin_request(OpenExchange& open, Mark& mark, UnixTime at) {
@@ -132,7 +132,7 @@ void ExchangeRecorder::cut_request(OpenExchange& open) {
 void ExchangeRecorder::cut_response(OpenExchange& open) {
   open.exchange.response->complete = false;
   open.answer_done = true;
-  open.exchange.response_end = last_at_[static_cast<std::size_t>(other(client_))];
+  open.exchange.response_end = last_at_[index(other(client_))];
 }
 
 void ExchangeRecorder::charge(OpenExchange& open, std::size_t bytes) {
@@ -165,8 +165,8 @@ void ExchangeRecorder::emit(OpenExchange& open) {
   Ledger& ledger = context_.ledger;
   RecordedExchange& exchange = open.exchange;
   exchange.connection = start_.connection;
-  exchange.client = endpoints_[static_cast<std::size_t>(client_)];
-  exchange.server = endpoints_[static_cast<std::size_t>(other(client_))];
+  exchange.client = endpoints_[index(client_)];
+  exchange.server = endpoints_[index(other(client_))];
   const auto count = [&](MessageTally& tally, const auto& message, bool paired) {
     (message.complete ? tally.complete : tally.partial).add(message.body.size());
     ++(paired ? tally.paired : tally.alone);

@@ -102,7 +102,7 @@ class ExchangeRecorder {
   [[nodiscard]] Mark mark(UnixTime at) const;
 
   // Bytes came from that side.
-  void on_data(Side from, UnixTime at) { last_at_[static_cast<std::size_t>(from)] = at; }
+  void on_data(Side from, UnixTime at) { last_at_[index(from)] = at; }
 
   // Each of these is told what it needs of the head before it is called.
   void begin_request(OpenExchange& open, Mark& mark, UnixTime at);

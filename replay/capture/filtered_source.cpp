@@ -19,26 +19,14 @@ struct ClosePcap {
 
 }  // namespace
 
-void FilteredSource::Free::operator()(bpf_program* program) const {
-  pcap_freecode(program);
-  delete program;
-}
-
 FilteredSource::FilteredSource(std::unique_ptr<PacketSource> packets, std::string filter)
     : packets_(std::move(packets)), filter_(std::move(filter)) {}
 
-FilteredSource::~FilteredSource() = default;
-
-Result<FilteredSource::Program> FilteredSource::compile(int link_type) const {
+Result<CompiledFilter> FilteredSource::compile(int link_type) const {
   const int type = link_type == kRawInFiles ? DLT_RAW : link_type;
   const std::unique_ptr<pcap_t, ClosePcap> pcap(pcap_open_dead(type, kSnapshotBytes));
   if (!pcap) return outside_error("filter '" + filter_ + "': there is no memory for it");
-  Program program(new bpf_program{});
-  if (pcap_compile(pcap.get(), program.get(), filter_.c_str(), 1, PCAP_NETMASK_UNKNOWN) != 0) {
-    return usage_error("filter '" + filter_ + "': " + pcap_geterr(pcap.get()) +
-                       "; its language is that of tcpdump, see pcap-filter(7)");
-  }
-  return program;
+  return compile_filter(pcap.get(), filter_);
 }
 
 Result<PacketSource::Next> FilteredSource::next(Packet& packet) {
@@ -46,7 +34,7 @@ Result<PacketSource::Next> FilteredSource::next(Packet& packet) {
     auto next = packets_->next(packet);
     if (!next || *next != Next::packet) return next;
     if (!is_known_link_type(packet.link_type)) return next;  // the account names it
-    Program& program = programs_[packet.link_type];
+    CompiledFilter& program = programs_[packet.link_type];
     if (!program) {
       auto compiled = compile(packet.link_type);
       if (!compiled) return compiled.error();

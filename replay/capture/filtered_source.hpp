@@ -6,16 +6,14 @@
 #include <memory>
 #include <string>
 
+#include "replay/capture/bpf_filter.hpp"
 #include "replay/capture/packet_source.hpp"
-
-struct bpf_program;
 
 namespace gatedrill::replay::capture {
 
 class FilteredSource final : public PacketSource {
  public:
   FilteredSource(std::unique_ptr<PacketSource> packets, std::string filter);
-  ~FilteredSource() override;
 
   // Fails (usage) if the filter is wrong, or means nothing for a packet's link type.
   Result<Next> next(Packet& packet) override;
@@ -27,17 +25,11 @@ class FilteredSource final : public PacketSource {
   std::string take_key_log() override { return packets_->take_key_log(); }
 
  private:
-  struct Free {
-    void operator()(bpf_program* program) const;
-  };
-
-  using Program = std::unique_ptr<bpf_program, Free>;
-
-  Result<Program> compile(int link_type) const;
+  Result<CompiledFilter> compile(int link_type) const;
 
   std::unique_ptr<PacketSource> packets_;
   std::string filter_;
-  std::map<int, Program> programs_;  // by link type
+  std::map<int, CompiledFilter> programs_;  // by link type
 };
 
 }  // namespace gatedrill::replay::capture

@@ -14,12 +14,9 @@ constexpr std::int64_t kLateAnswerNs = 10'000'000'000;
 constexpr std::size_t kAwaitedMax = 100;
 constexpr std::size_t kBrokenMax = 1000;
 
-std::vector<RecordedField> without_pseudo(const std::vector<RecordedField>& fields) {
-  std::vector<RecordedField> out;
-  for (const RecordedField& field : fields) {
-    if (!field.name.starts_with(':')) out.push_back(field);
-  }
-  return out;
+std::vector<RecordedField> without_pseudo(std::vector<RecordedField> fields) {
+  std::erase_if(fields, [](const RecordedField& field) { return field.name.starts_with(':'); });
+  return fields;
 }
 
 std::size_t bytes_of(const std::vector<RecordedField>& fields) {
@@ -33,10 +30,6 @@ int status_of(std::string_view text) {
   int status = 0;
   std::from_chars(text.data(), text.data() + text.size(), status);
   return status;
-}
-
-std::size_t index(MessageKind kind) {
-  return static_cast<std::size_t>(kind);
 }
 
 }  // namespace
@@ -103,16 +96,16 @@ Tally* Http2Assembly::late(MessageKind kind, std::uint32_t stream) {
 
 void Http2Assembly::on_fields(MessageKind kind,
                               std::uint32_t stream,
-                              const Http2Fields& fields,
+                              Http2Fields fields,
                               UnixTime at) {
   // A client's streams have odd numbers, and a pushed answer belongs to no request.
   if (stream % 2 == 0) return;
   if (streams_.find(stream) == streams_.end() && late(kind, stream) != nullptr) return;
   if (fields.unknown) recorder_.lose(kind, LossReason::unknown_fields, 0, at);
   if (kind == MessageKind::request) {
-    on_request(stream, fields, at);
+    on_request(stream, std::move(fields), at);
   } else {
-    on_response(stream, fields, at);
+    on_response(stream, std::move(fields), at);
   }
 }
 
@@ -123,12 +116,12 @@ OpenExchange& Http2Assembly::new_stream(std::uint32_t stream, UnixTime at) {
   return streams_[stream];
 }
 
-void Http2Assembly::on_request(std::uint32_t id, const Http2Fields& fields, UnixTime at) {
+void Http2Assembly::on_request(std::uint32_t id, Http2Fields fields, UnixTime at) {
   const auto found = streams_.find(id);
   if (found != streams_.end()) {
     OpenExchange& open = found->second;
     if (!open.exchange.request || open.request_done) return;
-    open.exchange.request->trailers = without_pseudo(fields.fields);
+    open.exchange.request->trailers = without_pseudo(std::move(fields.fields));
     recorder_.charge(open, bytes_of(open.exchange.request->trailers));
     return;
   }
@@ -146,18 +139,18 @@ void Http2Assembly::on_request(std::uint32_t id, const Http2Fields& fields, Unix
   request.method = told(":method");
   request.target = connect && !extended ? open.exchange.host : told(":path");
   request.version = kVersion;
-  request.fields = without_pseudo(fields.fields);
+  request.fields = without_pseudo(std::move(fields.fields));
   request.complete = !fields.unknown;
   if (request.method.empty() || request.target.empty()) request.defects = "missing_pseudo_field";
   recorder_.charge(open, bytes_of(request.fields));
 }
 
-void Http2Assembly::on_response(std::uint32_t id, const Http2Fields& fields, UnixTime at) {
+void Http2Assembly::on_response(std::uint32_t id, Http2Fields fields, UnixTime at) {
   const auto found = streams_.find(id);
   if (found != streams_.end() && found->second.answer_begun) {
     OpenExchange& open = found->second;
     if (open.answer_done) return;
-    open.exchange.response->trailers = without_pseudo(fields.fields);
+    open.exchange.response->trailers = without_pseudo(std::move(fields.fields));
     recorder_.charge(open, bytes_of(open.exchange.response->trailers));
     return;
   }
@@ -181,7 +174,7 @@ void Http2Assembly::on_response(std::uint32_t id, const Http2Fields& fields, Uni
   RecordedResponse& response = open.exchange.response.emplace();
   response.status = status;
   response.version = kVersion;
-  response.fields = without_pseudo(fields.fields);
+  response.fields = without_pseudo(std::move(fields.fields));
   response.complete = !fields.unknown;
   recorder_.charge(open, bytes_of(response.fields));
   const bool connect = open.exchange.request && open.exchange.request->method == "CONNECT";

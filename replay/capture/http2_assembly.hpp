@@ -50,10 +50,7 @@ class Http2Assembly final : private Http2Listener {
   using Streams = std::map<std::uint32_t, OpenExchange>;
 
   void on_frame(MessageKind kind, std::uint32_t stream) override;
-  void on_fields(MessageKind kind,
-                 std::uint32_t stream,
-                 const Http2Fields& fields,
-                 UnixTime at) override;
+  void on_fields(MessageKind kind, std::uint32_t stream, Http2Fields fields, UnixTime at) override;
   void on_body(MessageKind kind, std::uint32_t stream, std::string_view bytes) override;
   void on_stream_end(MessageKind kind, std::uint32_t stream, UnixTime at) override;
   void on_stream_reset(MessageKind kind, std::uint32_t stream, UnixTime at) override;
@@ -63,8 +60,8 @@ class Http2Assembly final : private Http2Listener {
   void on_place_lost(MessageKind kind, LossReason reason) override;
   void on_skipped(MessageKind kind, LossReason reason, std::uint64_t bytes, UnixTime at) override;
 
-  void on_request(std::uint32_t stream, const Http2Fields& fields, UnixTime at);
-  void on_response(std::uint32_t stream, const Http2Fields& fields, UnixTime at);
+  void on_request(std::uint32_t stream, Http2Fields fields, UnixTime at);
+  void on_response(std::uint32_t stream, Http2Fields fields, UnixTime at);
   OpenExchange& new_stream(std::uint32_t stream, UnixTime at);
   void begin_tunnel(Streams::iterator stream, UnixTime at);
   // The frames of this stream are counted here from now on, and nothing else.

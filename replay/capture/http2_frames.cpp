@@ -297,14 +297,14 @@ void Http2FrameReader::whole_frame(const Http2FrameHeader& header,
 void Http2FrameReader::end_block(UnixTime at) {
   in_block_ = false;
   const std::string block = std::exchange(block_, {});
-  const auto fields = inflater_.inflate(block);
+  auto fields = inflater_.inflate(block);
   const std::uint32_t stream = block_frame_.stream;
   if (promised_ != 0) {
     listener_.on_push(promised_);
     return;
   }
   if (fields) {
-    listener_.on_fields(kind_, stream, *fields, block_at_);
+    listener_.on_fields(kind_, stream, std::move(*fields), block_at_);
   } else {
     listener_.on_stream_cut(kind_, stream, LossReason::malformed_framing);
   }

@@ -51,7 +51,7 @@ class Http2Listener {
   // A head, an informational one or trailers.
   virtual void on_fields(MessageKind kind,
                          std::uint32_t stream,
-                         const Http2Fields& fields,
+                         Http2Fields fields,
                          UnixTime at) = 0;
   virtual void on_body(MessageKind kind, std::uint32_t stream, std::string_view bytes) = 0;
   virtual void on_stream_end(MessageKind kind, std::uint32_t stream, UnixTime at) = 0;

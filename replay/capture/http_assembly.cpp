@@ -76,12 +76,12 @@ HttpAssembly::~HttpAssembly() {
 }
 
 bool HttpAssembly::at_message_begin(Side from) {
-  if (phase_ == Phase::deciding) return undecided_[static_cast<std::size_t>(from)].empty();
+  if (phase_ == Phase::deciding) return undecided_[index(from)].empty();
   return phase_ == Phase::http2 || (phase_ == Phase::http && stream(from).idle());
 }
 
 void HttpAssembly::on_data(Side from, std::string_view bytes, UnixTime at) {
-  ExchangeRecorder::Mark& mark = marks_[static_cast<std::size_t>(from)];
+  ExchangeRecorder::Mark& mark = marks_[index(from)];
   if (at_message_begin(from)) mark = recorder_.mark(at);
   recorder_.on_data(from, at);
   switch (phase_) {
@@ -104,8 +104,8 @@ void HttpAssembly::on_data(Side from, std::string_view bytes, UnixTime at) {
 // Where the handshake was seen, the first bytes decide. Elsewhere the capture may have begun inside
 // a message, and the first segment that begins with a start line does.
 void HttpAssembly::decide(Side from, std::string_view bytes, UnixTime at) {
-  std::string& held = undecided_[static_cast<std::size_t>(from)];
-  if (held.empty()) undecided_at_[static_cast<std::size_t>(from)] = at;
+  std::string& held = undecided_[index(from)];
+  if (held.empty()) undecided_at_[index(from)] = at;
   held.append(bytes);
   const auto& client = recorder_.start().client;
   const bool can_be_client = !client || *client == from;
@@ -165,19 +165,19 @@ void HttpAssembly::begin_http(Side client, UnixTime at) {
   phase_ = Phase::http;
   recorder_.set_client(client);
   count_passed(at);
-  if (begins_in_gap_[static_cast<std::size_t>(client)]) {
+  if (begins_in_gap_[index(client)]) {
     requests_.begin_out_of_step();
     on_requests_lost(false, at);
   }
-  if (begins_in_gap_[static_cast<std::size_t>(other(client))]) {
+  if (begins_in_gap_[index(other(client))]) {
     responses_.begin_out_of_step();
     on_answers_lost(std::nullopt, at);
   }
   const std::array<std::string, 2> held = std::exchange(undecided_, {});
   charge_undecided();
   for (const Side side : {client, other(client)}) {
-    const std::string& bytes = held[static_cast<std::size_t>(side)];
-    if (!bytes.empty()) stream(side).push(bytes, undecided_at_[static_cast<std::size_t>(side)]);
+    const std::string& bytes = held[index(side)];
+    if (!bytes.empty()) stream(side).push(bytes, undecided_at_[index(side)]);
   }
 }
 
@@ -194,7 +194,7 @@ void HttpAssembly::hand_to_http2(UnixTime at) {
   charge_undecided();
   const Side client = recorder_.client();
   for (const Side side : {client, other(client)}) {
-    const auto i = static_cast<std::size_t>(side);
+    const auto i = index(side);
     std::string bytes = undecided[i];
     bytes.append(stream(side).take_held());
     const UnixTime came = undecided[i].empty() ? at : undecided_at_[i];
@@ -216,12 +216,12 @@ void HttpAssembly::become_opaque() {
 void HttpAssembly::on_gap(Side from, std::uint64_t bytes, LossReason reason, UnixTime at) {
   if (phase_ == Phase::deciding) {
     // The beginning is lost: from here on a start line may come at any segment.
-    std::string& held = undecided_[static_cast<std::size_t>(from)];
+    std::string& held = undecided_[index(from)];
     passed_bytes_ += held.size();
     held.clear();
     charge_undecided();
     strict_ = false;
-    begins_in_gap_[static_cast<std::size_t>(from)] = true;
+    begins_in_gap_[index(from)] = true;
     return;
   }
   if (phase_ == Phase::opaque) return;
@@ -276,7 +276,8 @@ void HttpAssembly::on_answers_lost(std::optional<bool> head_lost, UnixTime at) {
 }
 
 void HttpAssembly::doubt_pairing(Waiting waiting, UnixTime at) {
-  const bool keep = waiting == Waiting::keep && !held_ && !doubtful_;
+  if (waiting == Waiting::keep && doubtful_) return;  // those before the first loss are kept
+  const bool keep = waiting == Waiting::keep && !held_;
   if (!doubtful_) recorder_.lose(MessageKind::response, LossReason::answer_unknown, 0, at);
   doubtful_ = true;
   if (held_) {
@@ -392,7 +393,7 @@ http::Framing HttpAssembly::on_request(const http::RequestHead& head,
   requesting_ = &slot;
   const http::FramingVerdict verdict = http::request_framing(head);
   slot.exchange.host = host_of(head);
-  recorder_.begin_request(slot, marks_[static_cast<std::size_t>(recorder_.client())], at);
+  recorder_.begin_request(slot, marks_[index(recorder_.client())], at);
   RecordedRequest& request = slot.exchange.request.emplace();
   request.method = head.method;
   request.target = head.target;
@@ -461,8 +462,7 @@ http::Framing HttpAssembly::on_response(const http::ResponseHead& head,
 
 void HttpAssembly::become_tunnel(Slot& slot, UnixTime at) {
   slot.exchange.tunnel = true;
-  slot.answer_done = true;
-  slot.exchange.response_end = at;
+  recorder_.end_response(slot, at);
   answering_ = nullptr;
   requesting_ = nullptr;
   context_.ledger.tunnels.add(0);
@@ -555,7 +555,7 @@ void HttpAssembly::on_skipped(MessageKind kind,
                               LossReason reason,
                               std::uint64_t bytes,
                               UnixTime at) {
-  Skipped& skipped = skipped_[static_cast<std::size_t>(kind)];
+  Skipped& skipped = skipped_[index(kind)];
   if (skipped.bytes > 0 && skipped.reason != reason) tell_skipped();
   if (skipped.bytes == 0) skipped = {reason, 0, at};
   skipped.bytes += bytes;
@@ -563,7 +563,7 @@ void HttpAssembly::on_skipped(MessageKind kind,
 
 void HttpAssembly::tell_skipped() {
   for (const MessageKind kind : {MessageKind::request, MessageKind::response}) {
-    const Skipped skipped = std::exchange(skipped_[static_cast<std::size_t>(kind)], {});
+    const Skipped skipped = std::exchange(skipped_[index(kind)], {});
     if (skipped.bytes > 0) recorder_.lose(kind, skipped.reason, skipped.bytes, skipped.at);
   }
 }

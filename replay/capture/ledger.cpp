@@ -148,12 +148,8 @@ std::vector<std::string> Ledger::open_sums() const {
   check(open, "bytes on the wire", frames.bytes,
         segments.bytes + fragments.bytes + not_ip.bytes + not_tcp.bytes + other_ports.bytes +
             unknown_link.bytes + undecodable.bytes + cut_headers.bytes);
-  check(open, "stream bytes", stream.bytes,
-        delivered.bytes + duplicate.bytes + after_close.bytes + out_of_window.bytes);
-  check(
-      open, "delivered bytes", delivered.bytes + decrypted.bytes,
-      http.bytes + tunnel.bytes + tls.bytes + http2.bytes + other_protocols.bytes + skipped.bytes);
-  check(open, "TLS bytes", tls.bytes, tls_opened.bytes + tls_protocol.bytes + tls_unread.bytes);
+  for (const ByteSum& sum : byte_sums())
+    check(open, sum.what, sum.in, sum.accounted);
   check(open, "requests", requests.paired + requests.alone,
         requests.complete.count + requests.partial.count);
   check(open, "answers", responses.paired + responses.alone,
@@ -164,15 +160,20 @@ std::vector<std::string> Ledger::open_sums() const {
   return open;
 }
 
+std::array<Ledger::ByteSum, 3> Ledger::byte_sums() const {
+  return {{{"stream bytes", stream.bytes,
+            delivered.bytes + duplicate.bytes + after_close.bytes + out_of_window.bytes},
+           {"delivered bytes", delivered.bytes + decrypted.bytes,
+            http.bytes + tunnel.bytes + tls.bytes + http2.bytes + other_protocols.bytes +
+                skipped.bytes},
+           {"TLS bytes", tls.bytes, tls_opened.bytes + tls_protocol.bytes + tls_unread.bytes}}};
+}
+
 std::vector<LedgerLine> Ledger::pending() const {
-  const std::uint64_t streamed =
-      delivered.bytes + duplicate.bytes + after_close.bytes + out_of_window.bytes;
-  const std::uint64_t assigned =
-      http.bytes + tunnel.bytes + tls.bytes + http2.bytes + other_protocols.bytes + skipped.bytes;
-  const std::uint64_t opened = tls_opened.bytes + tls_protocol.bytes + tls_unread.bytes;
-  return {{"stream", 0, stream.bytes - streamed, "not delivered yet"},
-          {"delivered", 0, delivered.bytes + decrypted.bytes - assigned, "in no message yet"},
-          {"delivered: TLS", 0, tls.bytes - opened, "in no whole record yet"}};
+  const auto [streamed, assigned, opened] = byte_sums();
+  return {{"stream", 0, streamed.in - streamed.accounted, "not delivered yet"},
+          {"delivered", 0, assigned.in - assigned.accounted, "in no message yet"},
+          {"delivered: TLS", 0, opened.in - opened.accounted, "in no whole record yet"}};
 }
 
 std::vector<LedgerLine> Ledger::lines() const {

@@ -172,6 +172,16 @@ struct Ledger {
   [[nodiscard]] std::vector<LedgerLine> lines() const;
   // The second half alone, for streams that came in no frames.
   [[nodiscard]] std::vector<LedgerLine> stream_lines() const;
+
+ private:
+  // Bytes that are accounted for as they are read on: equal once all is over.
+  struct ByteSum {
+    std::string_view what;
+    std::uint64_t in = 0;
+    std::uint64_t accounted = 0;
+  };
+
+  [[nodiscard]] std::array<ByteSum, 3> byte_sums() const;
 };
 
 }  // namespace gatedrill::replay::capture

@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "replay/capture/bpf_filter.hpp"
 #include "replay/capture/packet.hpp"
 #include "replay/capture/port_filter.hpp"
 
@@ -33,13 +34,9 @@ UnixTime time_of(const timeval& stamp, bool nanoseconds) {
 
 Result<void> set_filter(pcap_t* pcap, const std::string& filter) {
   if (filter.empty()) return {};
-  bpf_program program{};
-  if (pcap_compile(pcap, &program, filter.c_str(), 1, PCAP_NETMASK_UNKNOWN) != 0) {
-    return usage_error("filter '" + filter + "': " + pcap_geterr(pcap) +
-                       "; its language is that of tcpdump, see pcap-filter(7)");
-  }
-  const bool set = pcap_setfilter(pcap, &program) == 0;
-  pcap_freecode(&program);
+  const auto program = compile_filter(pcap, filter);
+  if (!program) return program.error();
+  const bool set = pcap_setfilter(pcap, program->get()) == 0;
   if (!set) return outside_error("filter '" + filter + "': " + pcap_geterr(pcap));
   return {};
 }

@@ -22,6 +22,10 @@ namespace gatedrill::replay::capture {
 
 enum class MessageKind : std::uint8_t { request, response };
 
+[[nodiscard]] constexpr std::size_t index(MessageKind kind) {
+  return static_cast<std::size_t>(kind);
+}
+
 // Whether bytes can be the beginning of a message; `more` if that cannot be said yet.
 enum class Start : std::uint8_t { yes, no, more };
 // Out of step, where any bytes may come, a method must be in capitals and a target must follow.

@@ -27,10 +27,6 @@ inline constexpr std::int64_t kReorderBytes = std::int64_t{1} << 20U;
 inline constexpr std::size_t kPieceBytes = 160;
 inline constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
 
-inline std::size_t index(Side side) {
-  return static_cast<std::size_t>(side);
-}
-
 inline Duration between(UnixTime from, UnixTime to) {
   return Duration{to.ns - from.ns};
 }

@@ -21,6 +21,10 @@ enum class Side : std::uint8_t { first = 0, second = 1 };
   return side == Side::first ? Side::second : Side::first;
 }
 
+[[nodiscard]] constexpr std::size_t index(Side side) {
+  return static_cast<std::size_t>(side);
+}
+
 struct TcpFacts {
   // The delivery that is going on. Its place ends behind it even while only a part was handed on.
   struct Delivery {

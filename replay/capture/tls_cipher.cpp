@@ -125,6 +125,8 @@ void TlsRecordKey::Free::operator()(evp_cipher_ctx_st* context) const {
 
 TlsRecordKey::TlsRecordKey(const TlsSuite& suite) : suite_(suite), context_(EVP_CIPHER_CTX_new()) {
   assert(context_ != nullptr);
+  // Looked up once: a context without a cipher, which there is if this fails, opens nothing.
+  EVP_DecryptInit_ex(context_.get(), suite_.cipher, nullptr, nullptr, nullptr);
 }
 
 TlsRecordKey TlsRecordKey::tls12(const TlsSuite& suite, const Tls12& secrets, bool of_client) {
@@ -207,7 +209,7 @@ bool TlsRecordKey::decrypt_aead(std::string_view nonce,
   const bool ccm = EVP_CIPHER_get_mode(suite_.cipher) == EVP_CIPH_CCM_MODE;
   content_.resize(text.size());
   int bytes = 0;
-  if (EVP_DecryptInit_ex(context, suite_.cipher, nullptr, nullptr, nullptr) != 1 ||
+  if (EVP_CIPHER_CTX_get0_cipher(context) == nullptr ||
       EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_IVLEN, size_of(nonce), nullptr) != 1 ||
       EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, size_of(tag), tag.data()) != 1 ||
       EVP_DecryptInit_ex(context, nullptr, nullptr, in(key_), in(nonce)) != 1) {
@@ -259,10 +261,9 @@ bool TlsRecordKey::decrypt_blocks(std::string_view fragment) {
   content_.resize(text.size() + block);
   int bytes = 0;
   EVP_CIPHER_CTX* context = context_.get();
-  const bool done =
-      EVP_DecryptInit_ex(context, suite_.cipher, nullptr, in(key_), in(fragment)) == 1 &&
-      EVP_CIPHER_CTX_set_padding(context, 0) == 1 &&
-      EVP_DecryptUpdate(context, out(content_), &bytes, in(text), size_of(text)) == 1;
+  const bool done = EVP_DecryptInit_ex(context, nullptr, nullptr, in(key_), in(fragment)) == 1 &&
+                    EVP_CIPHER_CTX_set_padding(context, 0) == 1 &&
+                    EVP_DecryptUpdate(context, out(content_), &bytes, in(text), size_of(text)) == 1;
   content_.resize(done ? text.size() : 0);
   return done && bytes == size_of(text);
 }

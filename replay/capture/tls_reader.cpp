@@ -14,10 +14,6 @@ constexpr char kCloseNotify = 0;
 
 constexpr std::array kSides = {Side::first, Side::second};
 
-std::size_t index(Side side) {
-  return static_cast<std::size_t>(side);
-}
-
 }  // namespace
 
 TlsReader::TlsReader(const ConnectionStart& start,
