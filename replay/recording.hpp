@@ -77,8 +77,10 @@ struct RecordedTransport {
 
 // One side gave the exchange up and not the connection: RST_STREAM of HTTP/2.
 struct RecordedReset {
-  std::string by{};  // "client" or "server"
   UnixTime at{};
+  bool by_client = false;
+
+  [[nodiscard]] std::string_view by() const { return by_client ? "client" : "server"; }
 
   bool operator==(const RecordedReset&) const = default;
 };

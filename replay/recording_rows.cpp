@@ -180,7 +180,7 @@ Result<void> RecordingRows::add(std::int64_t id,
       insert.bind_null(i);
   }
   bind_course(insert, kCourseColumn, exchange);
-  bind_optional(insert, kResetColumn, exchange.reset ? exchange.reset->by : std::string_view());
+  bind_optional(insert, kResetColumn, exchange.reset ? exchange.reset->by() : std::string_view());
   bind_optional(insert, kResetColumn + 1,
                 exchange.reset ? std::optional(exchange.reset->at) : std::nullopt);
   return insert.run();

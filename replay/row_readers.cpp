@@ -61,7 +61,8 @@ ExchangeCourse read_course(const Statement& row, int first) {
                         .ordinal = small(row, first + 3),
                         .idle_before = optional_duration(row, first + 4)};
   if (!row.is_null(first + 11)) {
-    course.reset = {.by = row.text(first + 10), .at = UnixTime{row.integer(first + 11)}};
+    course.reset = {.at = UnixTime{row.integer(first + 11)},
+                    .by_client = row.text(first + 10) == "client"};
   }
   if (row.is_null(first + 5)) return course;
   course.transport = {.request_begin = row.integer(first + 5),

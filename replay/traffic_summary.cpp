@@ -244,7 +244,7 @@ std::string render(const RecordedExchange& exchange) {
   if (exchange.latency) text += ", " + fixed(to_ms(*exchange.latency)) + " ms";
   if (exchange.tunnel) text += ", became a tunnel";
   if (exchange.reset) {
-    text += ", reset by the " + exchange.reset->by + " after " +
+    text += ", reset by the " + std::string(exchange.reset->by()) + " after " +
             fixed(to_ms(Duration{exchange.reset->at.ns - exchange.at.ns})) + " ms";
   }
   text += "\n\n";

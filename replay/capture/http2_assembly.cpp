@@ -241,7 +241,7 @@ void Http2Assembly::on_stream_reset(MessageKind kind, std::uint32_t id, UnixTime
     return;
   }
   OpenExchange& open = found->second;
-  if (!open.exchange.reset) open.exchange.reset = {.by = by_client ? "client" : "server", .at = at};
+  if (!open.exchange.reset) open.exchange.reset = {.at = at, .by_client = by_client};
   if (by_client && !open.answer_done) {
     await_late_answer(found, at);
   } else {
@@ -281,7 +281,7 @@ void Http2Assembly::give_up(Streams::iterator stream,
                             StreamEnd end,
                             UnixTime at) {
   OpenExchange& open = stream->second;
-  if (open.exchange.reset && open.exchange.reset->by == "client") {
+  if (open.exchange.reset && open.exchange.reset->by_client) {
     reason = LossReason::reset_by_client;
     end = StreamEnd::reset_by_client;
   }

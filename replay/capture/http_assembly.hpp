@@ -31,6 +31,13 @@
 
 namespace gatedrill::replay::capture {
 
+// Answers behind a gap of which it is not known yet to which requests they are.
+struct HeldAnswers {
+  std::size_t lost_least = 0;  // in the gap
+  std::size_t lost_most = std::numeric_limits<std::size_t>::max();
+  std::list<OpenExchange> answers{};
+};
+
 class HttpAssembly final : public StreamReader, private MessageListener {
  public:
   HttpAssembly(const ConnectionStart& start, HttpContext& context);
@@ -102,13 +109,6 @@ class HttpAssembly final : public StreamReader, private MessageListener {
     LossReason reason = LossReason::not_a_message;
     std::uint64_t bytes = 0;
     UnixTime at{};
-  };
-
-  // Answers behind a gap of which it is not known yet to which requests they are.
-  struct HeldAnswers {
-    std::size_t lost_least = 0;  // in the gap
-    std::size_t lost_most = std::numeric_limits<std::size_t>::max();
-    Slots answers{};
   };
 
   HttpContext& context_;

@@ -159,8 +159,11 @@ RecordedExchange exchange_of(const Json& json, std::string& wrong) {
     RecordedReset& to = exchange.reset.emplace();
     Members of(*reset, wrong);
     of.require("at_ns");
-    of.get("by", to.by);
     of.get("at_ns", to.at.ns);
+    std::string by;
+    of.get("by", by);
+    to.by_client = by == "client";
+    if (wrong.empty() && by != to.by()) wrong = "\"by\" has to be \"client\" or \"server\"";
   }
   if (const Json* informational = members.array("informational")) {
     for (const Json& status : *informational) {

@@ -121,7 +121,7 @@ Json to_json(const RecordedExchange& exchange) {
   set(json, "idle_before_ns", exchange.idle_before);
   if (exchange.transport) json["transport"] = transport_json(*exchange.transport);
   if (exchange.reset) {
-    json["reset"] = {{"by", exchange.reset->by}, {"at_ns", exchange.reset->at.ns}};
+    json["reset"] = {{"by", exchange.reset->by()}, {"at_ns", exchange.reset->at.ns}};
   }
   if (!exchange.informational.empty()) json["informational"] = exchange.informational;
   if (exchange.tunnel) json["tunnel"] = true;

@@ -175,7 +175,7 @@ TEST(Http2, AnAnswerOnItsWayToAClientThatResetTheStreamIsPaired) {
     EXPECT_THAT(all.losses, IsEmpty());
     const auto& frames = talk.packets.frames();
     const RecordedExchange& late = all.exchanges.at(0);
-    EXPECT_EQ(late.reset, (RecordedReset{.by = "client", .at = frames[at_reset].at}));
+    EXPECT_EQ(late.reset, (RecordedReset{.at = frames[at_reset].at, .by_client = true}));
     EXPECT_EQ(late.response_end, frames[at_late].at);
     EXPECT_EQ(late.latency, Duration{frames[at_late].at.ns - late.at.ns});
     EXPECT_EQ(all.exchanges.at(1).reset, std::nullopt);
@@ -251,7 +251,7 @@ TEST(Http2, WhatComesForAStreamThatIsOverIsCountedAndIsNoMessage) {
   Captured all;
   run(talk.packets.frames(), all);
   EXPECT_EQ(all.text(), "POST /p... > \nGET /whole > 200 5\nPOST /p... > \n");
-  EXPECT_EQ(all.exchanges.at(0).reset->by, "server");
+  EXPECT_EQ(all.exchanges.at(0).reset->by(), "server");
   EXPECT_EQ(late_of(all, StreamEnd::reset_by_server).count, 2U);
   EXPECT_EQ(late_of(all, StreamEnd::reset_by_server).bytes, 10U);
   EXPECT_EQ(late_of(all, StreamEnd::goaway).count, 1U);

@@ -104,7 +104,7 @@ TEST_F(RecordingTest, GivesBackEveryPartOfAnExchange) {
   rich.id = 41;
   rich.informational = {100, 103};
   rich.tunnel = true;
-  rich.reset = RecordedReset{.by = "client", .at = UnixTime{77}};
+  rich.reset = RecordedReset{.at = UnixTime{77}, .by_client = true};
   rich.request->body = std::string("\0\1\2", 3);
   rich.request->defects = "bare_lf";
   rich.response->complete = false;

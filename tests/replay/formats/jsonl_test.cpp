@@ -24,7 +24,7 @@ RecordedExchange rich() {
   exchange.latency = Duration{7'654'321};
   exchange.informational = {100, 103};
   exchange.tunnel = true;
-  exchange.reset = RecordedReset{.by = "server", .at = UnixTime{30}};
+  exchange.reset = RecordedReset{.at = UnixTime{30}};
   exchange.request_end = UnixTime{11};
   exchange.response_begin = UnixTime{22};
   exchange.response_end = UnixTime{33};
