@@ -246,7 +246,7 @@ namespace {
 // caused does not last longer. That, and so many others that who calls whom can be learnt. Of one
 // without an end, whatever may have waited for it.
 Result<Spell> spell_around(const std::string& path, const RecordedExchange& exchange) {
-  constexpr Duration kLeast = std::chrono::seconds(1);
+  constexpr Duration kLeast = std::chrono::milliseconds(250);
   constexpr Duration kMost = std::chrono::minutes(2);
   constexpr std::int64_t kTries = 4;
   constexpr std::size_t kOthers = 10'000;
