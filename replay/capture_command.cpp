@@ -102,10 +102,7 @@ int run_capture(CaptureArguments& arguments) {
     // Before, too.
     const auto there = key_log->open();
     if (!there) return fail("capture", there.error());
-    if (!*there && !arguments.is_live()) {
-      return fail("capture", outside_error(arguments.key_log + ": no such file"));
-    }
-    if (!*there) {
+    if (!*there && arguments.is_live()) {
       say(arguments.key_log + " is not there yet; it is read once it is, without root's rights");
     }
   }

@@ -78,7 +78,7 @@ TEST_F(BadInput, ARecordingNeedsAFile) {
   }
   expect_message(
       run_gatedrill("capture -r " + kShop + " -o " + path("t.db") + " --keylog " + path("no.log")),
-      3, "no.log: no such file");
+      3, "no.log: No such file or directory");
 }
 
 TEST_F(BadInput, AMissingFileIsNamed) {
