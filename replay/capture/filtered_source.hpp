@@ -22,6 +22,8 @@ class FilteredSource final : public PacketSource {
 
   [[nodiscard]] FileEnd file_end() const override { return packets_->file_end(); }
 
+  [[nodiscard]] std::uint64_t offset() const override { return packets_->offset(); }
+
   std::string take_key_log() override { return packets_->take_key_log(); }
 
  private:

@@ -82,6 +82,9 @@ class PacketSource {
 
   [[nodiscard]] virtual FileEnd file_end() const { return {}; }
 
+  // Of a file: how many bytes of it have been read, once unpacked.
+  [[nodiscard]] virtual std::uint64_t offset() const { return 0; }
+
   // The TLS key log lines that the file brought, after Next::quiet. They come before the packets
   // that they are for.
   virtual std::string take_key_log() { return {}; }

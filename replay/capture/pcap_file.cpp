@@ -15,6 +15,7 @@ constexpr std::uint32_t kNanoseconds = 0xa1b23c4d;
 // Of patched kernels around 2000; each packet's header has eight bytes more.
 constexpr std::uint32_t kPatched = 0xa1b2cd34;
 constexpr std::size_t kFileHeaderBytes = 24;
+constexpr unsigned kVersion = 2;
 constexpr std::size_t kPacketHeaderBytes = 16;
 constexpr std::size_t kPatchedHeaderBytes = 24;
 // A packet that says it is longer than both this and the snapshot length is damaged.
@@ -34,6 +35,11 @@ bool is_magic(std::uint32_t word) {
   return word == kMicroseconds || word == kNanoseconds || word == kPatched;
 }
 
+// Of a file that begins with this header.
+ByteOrder order_of(const char* header) {
+  return ByteOrder(!is_magic(ByteOrder(false).u32(header)));
+}
+
 }  // namespace
 
 bool PcapFile::begins(std::string_view bytes) {
@@ -51,25 +57,39 @@ Result<std::unique_ptr<PacketSource>> PcapFile::open(ByteWindow window, const st
     return evidence_error(name + ": breaks off inside its header; nothing in it can be used");
   }
   const char* header = file->window_.bytes().data();
-  file->order_ = ByteOrder(!is_magic(ByteOrder(false).u32(header)));
-  const ByteOrder order = file->order_;
-  const std::uint32_t magic = order.u32(header);
-  const unsigned version = order.u16(header + 4);
-  if (version != 2) {
+  const unsigned version = order_of(header).u16(header + 4);
+  if (version != kVersion) {
     return usage_error(name + ": byte 4: pcap version " + std::to_string(version) +
                        " is not known, only 2");
   }
-  file->nanoseconds_ = magic == kNanoseconds;
-  file->header_bytes_ = magic == kPatched ? kPatchedHeaderBytes : kPacketHeaderBytes;
-  file->packet_bytes_max_ =
-      std::clamp<std::size_t>(order.u32(header + 16), kPacketBytesUsual, kPacketBytesMax);
-  file->link_type_ = static_cast<int>(order.u32(header + 20) & 0xffffU);  // above: about checksums
+  file->take_file_header();
   if (!is_known_link_type(file->link_type_)) {
     return usage_error(name + ": byte 20: its link type " + link_type_name(file->link_type_) +
                        " is not one that can be read");
   }
-  file->window_.consume(kFileHeaderBytes);
   return std::unique_ptr<PacketSource>(std::move(file));
+}
+
+void PcapFile::take_file_header() {
+  const char* header = window_.bytes().data();
+  order_ = order_of(header);
+  const std::uint32_t magic = order_.u32(header);
+  nanoseconds_ = magic == kNanoseconds;
+  header_bytes_ = magic == kPatched ? kPatchedHeaderBytes : kPacketHeaderBytes;
+  packet_bytes_max_ =
+      std::clamp<std::size_t>(order_.u32(header + 16), kPacketBytesUsual, kPacketBytesMax);
+  link_type_ = static_cast<int>(order_.u32(header + 20) & 0xffffU);  // above: about checksums
+  latest_.reset();
+  window_.consume(kFileHeaderBytes);
+}
+
+// No record looks like one: it would be of no bytes, in 2055 or 2083.
+bool PcapFile::is_file_header(std::size_t place) const {
+  if (window_.bytes().size() < place + kFileHeaderBytes) return false;
+  const char* header = window_.bytes().data() + place;
+  const ByteOrder order = order_of(header);
+  return is_magic(order.u32(header)) && order.u16(header + 4) == kVersion &&
+         order.u32(header + 8) == 0 && order.u32(header + 12) == 0;
 }
 
 // The file's end, a pause, or what cannot be read.
@@ -78,9 +98,12 @@ PacketSource::Next PcapFile::ended(ByteWindow::State state) {
   over_ = true;
   const std::uint64_t from = lost_ ? lost_->at : window_.offset();
   end_.cut_bytes = window_.end() - from;
-  const std::string& what = state == ByteWindow::State::failed ? window_.failure()
-                            : lost_                            ? lost_->what
-                                                               : std::string();
+  std::string what = state == ByteWindow::State::failed ? window_.failure()
+                     : lost_                            ? lost_->what
+                                                        : std::string();
+  if (what.empty() && end_.cut_bytes > header_bytes_ + packet_bytes_max_) {
+    what = "a packet that reaches beyond the end of the file";
+  }
   if (!what.empty()) end_.damage = "byte " + std::to_string(from) + ": " + what;
   return Next::end;
 }
@@ -116,7 +139,9 @@ PcapFile::Verdict PcapFile::lead_on(std::size_t place, std::optional<UnixTime> n
       return count >= least ? Verdict::good : Verdict::bad;
     }
     const Header header = header_at(place);
-    if (!is_plausible(header, near)) return Verdict::bad;
+    if (!is_plausible(header, near)) {
+      return is_file_header(place) && count > 0 ? Verdict::good : Verdict::bad;
+    }
     if (timed) near = header.at;
     place += header_bytes_ + header.captured;
   }
@@ -132,6 +157,7 @@ PcapFile::Verdict PcapFile::judge(const Header& header) {
   const bool can_look = window_.is_regular() ? window_.require(with_next) == State::ready
                                              : window_.bytes().size() >= with_next;
   if (!can_look) return Verdict::good;
+  if (is_file_header(whole)) return Verdict::good;
   const Header next = header_at(whole);
   if (next.captured <= packet_bytes_max_ && are_near(next.at, header.at)) return Verdict::good;
   // The next header is damaged, or this one is and the next lies inside of its packet.
@@ -152,7 +178,7 @@ PcapFile::Verdict PcapFile::judge(const Header& header) {
 PcapFile::Verdict PcapFile::judge_jump(std::size_t whole) {
   const auto state = window_.require(whole + header_bytes_);
   if (state == State::quiet) return Verdict::more;
-  if (state == State::ready && is_plausible(header_at(whole), latest_)) {
+  if (state == State::ready && !is_file_header(whole) && is_plausible(header_at(whole), latest_)) {
     lose_place("a packet whose time is far from those beside it");
     return Verdict::bad;
   }
@@ -189,6 +215,13 @@ Result<PacketSource::Next> PcapFile::next(Packet& packet) {
     }
     auto state = window_.require(header_bytes_);
     if (state != State::ready) return ended(state);
+    if (begins(window_.bytes())) {
+      if (window_.require(kFileHeaderBytes) == State::quiet) return Next::quiet;
+      if (is_file_header(0)) {
+        take_file_header();
+        continue;
+      }
+    }
     const Header header = header_at(0);
     if (header.captured > packet_bytes_max_) {
       lose_place("a packet of " + std::to_string(header.captured) + " bytes is longer than any");

@@ -3,6 +3,9 @@
 //   magic, version, -, -, snapshot length, link type │ seconds, fraction, captured, sent, bytes │
 //   ...
 //
+// Where a record should begin, another file may: it was appended, and is read on with its header.
+// (Behind damage, what looks like a file may lie in a packet.)
+//
 // A header says how long its packet is, so one that is damaged hides all that follow. Behind it the
 // next place is looked for where three headers in a row make sense, or fewer up to the file's end.
 #pragma once
@@ -31,6 +34,8 @@ class PcapFile final : public PacketSource {
 
   [[nodiscard]] FileEnd file_end() const override { return end_; }
 
+  [[nodiscard]] std::uint64_t offset() const override { return window_.offset() + used_; }
+
  private:
   struct Header {
     std::size_t captured = 0;
@@ -43,6 +48,10 @@ class PcapFile final : public PacketSource {
   enum class Verdict : std::uint8_t { good, bad, more };
 
   Next ended(ByteWindow::State state);
+  // Reads the header of the file, or of one appended to it, which is visible.
+  void take_file_header();
+  // Of as much of one as is visible there.
+  [[nodiscard]] bool is_file_header(std::size_t place) const;
   [[nodiscard]] Header header_at(std::size_t place) const;
   // Of the record that is visible from its beginning to its end.
   Verdict judge(const Header& header);

@@ -58,6 +58,8 @@ class PcapngFile final : public PacketSource {
 
   [[nodiscard]] FileEnd file_end() const override { return end_; }
 
+  [[nodiscard]] std::uint64_t offset() const override { return window_.offset() + used_; }
+
   std::string take_key_log() override { return std::exchange(key_log_, {}); }
 
  private:

@@ -106,6 +106,24 @@ TEST(PcapFile, EveryPrefixGivesTheWholePacketsAndCountsTheRest) {
   }
 }
 
+TEST(PcapFile, AFileAppendedToAnotherIsReadOnWithItsOwnHeader) {
+  const std::vector<std::string> formats = {pcap(0xa1b2c3d4, false), pcap(0xa1b2c3d4, true),
+                                            pcap(0xa1b23c4d, false)};
+  for (const std::string& first : formats) {
+    for (const std::string& second : formats) {
+      std::vector<std::string> expected = read_bytes(first).packets;
+      for (const std::string& packet : read_bytes(second).packets)
+        expected.push_back(packet);
+      const Read both = read_bytes(first + second);
+      EXPECT_EQ(both.packets, expected);
+      EXPECT_EQ(both.end.cut_bytes, 0U);
+      EXPECT_EQ(both.end.damaged_bytes, 0U);
+      const Read three = read_bytes(first + second + first);
+      EXPECT_EQ(three.packets.size(), 6U);
+    }
+  }
+}
+
 TEST(PcapFile, APacketLongerThanAnyIsDamageWithItsPlace) {
   std::string bytes = pcap(0xa1b2c3d4, true);
   bytes[49 + 8] = '\x10';
