@@ -1,5 +1,8 @@
 #include "replay/recording_rows.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -216,7 +219,10 @@ Result<void> RecordingRows::add(const RecordedLoss& loss) {
   }
   bind_optional(insert, 3, loss.direction);
   insert.bind_text(4, loss.reason);
-  insert.bind(5, static_cast<std::int64_t>(loss.bytes));
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const std::uint64_t bytes = std::min(loss.bytes, kMost - lost_bytes_);
+  lost_bytes_ += bytes;
+  insert.bind(5, static_cast<std::int64_t>(bytes));
   return insert.run();
 }
 

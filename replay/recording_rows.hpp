@@ -40,6 +40,7 @@ class RecordingRows {
   Statement ledger_;
   std::string request_fields_;
   std::string response_fields_;
+  std::uint64_t lost_bytes_ = 0;  // of all losses, whose sum SQL must be able to tell
 };
 
 }  // namespace gatedrill::replay

@@ -36,8 +36,9 @@ std::string_view protocol_of(const RecordedExchange& exchange) {
 
 }  // namespace
 
-LossReason reason_of(CloseKind how) {
-  switch (how) {
+LossReason reason_of(const ConnectionEnd& end) {
+  if (end.evicted) return LossReason::evicted;
+  switch (end.how) {
     case CloseKind::fin:
       return LossReason::closed_early;
     case CloseKind::rst:
@@ -140,6 +141,23 @@ void ExchangeRecorder::charge(OpenExchange& open, std::size_t bytes) {
   context_.bytes += bytes;
 }
 
+void ExchangeRecorder::keep_fields(OpenExchange& open,
+                                   MessageKind kind,
+                                   std::vector<RecordedField>& fields) {
+  RecordedExchange& exchange = open.exchange;
+  std::size_t bytes = sizeof(RecordedExchange);
+  for (const RecordedField& field : fields)
+    bytes += field.name.size() + field.value.size() + sizeof(RecordedField);
+  if (context_.bytes + bytes > context_.limits.total_bytes) {
+    lose(kind, LossReason::memory_limit, bytes, exchange.at);
+    (kind == MessageKind::request ? exchange.request->complete : exchange.response->complete) =
+        false;
+    fields = {};
+    bytes = sizeof(RecordedExchange);
+  }
+  charge(open, bytes);
+}
+
 void ExchangeRecorder::drop(OpenExchange& open) {
   context_.bytes -= std::exchange(open.bytes, 0);
 }
@@ -177,10 +195,7 @@ void ExchangeRecorder::emit(OpenExchange& open) {
   exchange.protocol = protocol_of(exchange);
   const bool whole = exchange.request && exchange.response && open.answer_done &&
                      (exchange.response->complete || exchange.tunnel);
-  if (whole) {
-    exchange.latency =
-        Duration{std::max<std::int64_t>(exchange.response_end->ns - exchange.at.ns, 0)};
-  }
+  if (whole) exchange.latency = Duration{exchange.response_end->ns - exchange.at.ns};
   if (exchange.transport) {
     RecordedTransport& transport = *exchange.transport;
     transport.acknowledged = start_.tcp->side(client_).acked >= transport.request_end;
@@ -191,6 +206,7 @@ void ExchangeRecorder::emit(OpenExchange& open) {
 }
 
 void ExchangeRecorder::lose(MessageKind kind, LossReason reason, std::uint64_t bytes, UnixTime at) {
+  bytes = bytes == kUnknownBytes ? 0 : std::min(bytes, kLossBytesMax);
   context_.ledger.lose(reason, bytes);
   place_gap(kind, reason, bytes, at);
 }

@@ -59,7 +59,7 @@ struct OpenExchange {
 };
 
 // Why what is unfinished stays so when a connection ends.
-[[nodiscard]] LossReason reason_of(CloseKind how);
+[[nodiscard]] LossReason reason_of(const ConnectionEnd& end);
 [[nodiscard]] RecordedConnection recorded_connection(const ConnectionStart& start,
                                                      const ConnectionEnd& end,
                                                      Side client);
@@ -112,8 +112,10 @@ class ExchangeRecorder {
   void cut_request(OpenExchange& open);
   void cut_response(OpenExchange& open);
 
-  // Counts its head, or another part of it, into what unfinished messages may take.
+  // Counts a part of it into what unfinished messages may take.
   void charge(OpenExchange& open, std::size_t bytes);
+  // The same for the fields of its head or its trailers, which go where there is no room for them.
+  void keep_fields(OpenExchange& open, MessageKind kind, std::vector<RecordedField>& fields);
   // Appends to the body, up to the limits.
   void keep_body(OpenExchange& open, MessageKind kind, std::string_view bytes);
 

@@ -19,13 +19,6 @@ std::vector<RecordedField> without_pseudo(std::vector<RecordedField> fields) {
   return fields;
 }
 
-std::size_t bytes_of(const std::vector<RecordedField>& fields) {
-  std::size_t bytes = sizeof(RecordedExchange);
-  for (const RecordedField& field : fields)
-    bytes += field.name.size() + field.value.size() + sizeof(RecordedField);
-  return bytes;
-}
-
 int status_of(std::string_view text) {
   int status = 0;
   std::from_chars(text.data(), text.data() + text.size(), status);
@@ -102,6 +95,7 @@ void Http2Assembly::on_fields(MessageKind kind,
   if (stream % 2 == 0) return;
   if (streams_.find(stream) == streams_.end() && late(kind, stream) != nullptr) return;
   if (fields.unknown) recorder_.lose(kind, LossReason::unknown_fields, 0, at);
+  if (fields.cut_bytes > 0) recorder_.lose(kind, LossReason::head_too_large, fields.cut_bytes, at);
   if (kind == MessageKind::request) {
     on_request(stream, std::move(fields), at);
   } else {
@@ -121,8 +115,9 @@ void Http2Assembly::on_request(std::uint32_t id, Http2Fields fields, UnixTime at
   if (found != streams_.end()) {
     OpenExchange& open = found->second;
     if (!open.exchange.request || open.request_done) return;
+    if (fields.cut_bytes > 0) open.exchange.request->complete = false;
     open.exchange.request->trailers = without_pseudo(std::move(fields.fields));
-    recorder_.charge(open, bytes_of(open.exchange.request->trailers));
+    recorder_.keep_fields(open, MessageKind::request, open.exchange.request->trailers);
     return;
   }
   OpenExchange& open = new_stream(id, at);
@@ -140,9 +135,9 @@ void Http2Assembly::on_request(std::uint32_t id, Http2Fields fields, UnixTime at
   request.target = connect && !extended ? open.exchange.host : told(":path");
   request.version = kVersion;
   request.fields = without_pseudo(std::move(fields.fields));
-  request.complete = !fields.unknown;
+  request.complete = fields.whole();
   if (request.method.empty() || request.target.empty()) request.defects = "missing_pseudo_field";
-  recorder_.charge(open, bytes_of(request.fields));
+  recorder_.keep_fields(open, MessageKind::request, request.fields);
 }
 
 void Http2Assembly::on_response(std::uint32_t id, Http2Fields fields, UnixTime at) {
@@ -150,8 +145,9 @@ void Http2Assembly::on_response(std::uint32_t id, Http2Fields fields, UnixTime a
   if (found != streams_.end() && found->second.answer_begun) {
     OpenExchange& open = found->second;
     if (open.answer_done) return;
+    if (fields.cut_bytes > 0) open.exchange.response->complete = false;
     open.exchange.response->trailers = without_pseudo(std::move(fields.fields));
-    recorder_.charge(open, bytes_of(open.exchange.response->trailers));
+    recorder_.keep_fields(open, MessageKind::response, open.exchange.response->trailers);
     return;
   }
   const int status = status_of(fields.value(":status"));
@@ -175,8 +171,8 @@ void Http2Assembly::on_response(std::uint32_t id, Http2Fields fields, UnixTime a
   response.status = status;
   response.version = kVersion;
   response.fields = without_pseudo(std::move(fields.fields));
-  response.complete = !fields.unknown;
-  recorder_.charge(open, bytes_of(response.fields));
+  response.complete = fields.whole();
+  recorder_.keep_fields(open, MessageKind::response, response.fields);
   const bool connect = open.exchange.request && open.exchange.request->method == "CONNECT";
   if (connect && status / 100 == 2) begin_tunnel(streams_.find(id), at);
 }
@@ -390,7 +386,9 @@ void Http2Assembly::close(LossReason reason, UnixTime at) {
       continue;
     }
     const bool request_open = open.exchange.request && !open.request_done;
-    const bool answer_open = open.answer_begun && !open.answer_done;
+    // An answer to come would be that of no request.
+    const bool unanswered = reason == LossReason::evicted && !open.answer_begun;
+    const bool answer_open = unanswered || (open.answer_begun && !open.answer_done);
     if (request_open) recorder_.lose(MessageKind::request, reason, 0, at);
     if (answer_open) recorder_.lose(MessageKind::response, reason, 0, at);
     cut(open, MessageKind::request);

@@ -8,13 +8,12 @@
 namespace gatedrill::replay::capture {
 namespace {
 
-constexpr std::size_t kFieldsMax = 8192;
 // Every change of the compression's table stands in the stream itself, so any size may be taken.
 constexpr std::size_t kTableBytesMax = 1024 * 1024;
 // The table that stands for what was compressed before the capture.
 constexpr std::size_t kForgottenTableBytes = 16 * 1024;
 constexpr std::string_view kForgottenName = "?";
-constexpr std::size_t kEntryOverheadBytes = 32;  // RFC 7541 section 4.1
+constexpr std::size_t kEntryOverheadBytes = 32;  // RFC 7541 section 4.1, RFC 9113 section 6.5.2
 // Damaged field blocks in a row, behind which a direction's fields are given up.
 constexpr int kFailuresMax = 16;
 
@@ -89,6 +88,7 @@ std::optional<Http2Fields> Http2Inflater::inflate(std::string_view block) {
 bool Http2Inflater::feed(std::string_view block, Http2Fields& into) {
   const auto* in = reinterpret_cast<const std::uint8_t*>(block.data());
   std::size_t left = block.size();
+  std::size_t kept = 0;
   for (;;) {
     nghttp2_nv field{};
     int flags = 0;
@@ -99,10 +99,14 @@ bool Http2Inflater::feed(std::string_view block, Http2Fields& into) {
     if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0) {
       const std::string_view name(reinterpret_cast<const char*>(field.name), field.namelen);
       const std::string_view value(reinterpret_cast<const char*>(field.value), field.valuelen);
+      const std::size_t size = name.size() + value.size() + kEntryOverheadBytes;
       if (name == kForgottenName) {
         into.unknown = true;
-      } else if (into.fields.size() < kFieldsMax) {
+      } else if (into.cut_bytes == 0 && kept + size <= kHeadBytesMax) {
+        kept += size;
         into.fields.push_back({std::string(name), std::string(value)});
+      } else {
+        into.cut_bytes += size;
       }
     }
     if ((flags & NGHTTP2_HD_INFLATE_FINAL) != 0) break;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "replay/capture/message_stream.hpp"
 #include "replay/recording.hpp"
 
 struct nghttp2_hd_inflater;
@@ -21,13 +22,17 @@ namespace gatedrill::replay::capture {
 struct Http2Fields {
   std::vector<RecordedField> fields{};  // with the pseudo-fields, as in ":method"
   bool unknown = false;                 // some could not be told
+  std::uint64_t cut_bytes = 0;          // of those behind the last that is kept, if any
+
+  [[nodiscard]] bool whole() const { return !unknown && cut_bytes == 0; }
 
   [[nodiscard]] std::string_view value(std::string_view name) const {
     return value_of(fields, name);
   }
 };
 
-// The compression of one direction's fields.
+// The compression of one direction's fields. Of each list so much is kept as of a head of HTTP/1,
+// counted as RFC 9113 section 6.5.2 does: a byte on the wire may stand for a field of any length.
 class Http2Inflater {
  public:
   Http2Inflater();

@@ -10,7 +10,7 @@
 namespace gatedrill::replay::capture {
 namespace {
 
-constexpr std::size_t kUndecidedBytesMax = 64 * 1024;
+constexpr std::size_t kUndecidedBytesMax = kHeadBytesMax + 1024;  // empty lines before it
 constexpr int kSwitchingProtocols = 101;
 constexpr std::size_t kTrailersMax = 100;
 constexpr std::size_t kHeldAnswersMax = 100;
@@ -26,14 +26,6 @@ std::string host_of(const http::RequestHead& head) {
   const auto field = http::find_field(head.fields, "Host");
   if (field) return std::string(*field);
   return head.method == "CONNECT" ? std::string(head.target) : std::string();
-}
-
-std::size_t head_bytes(const std::vector<http::Field>& fields) {
-  std::size_t bytes = sizeof(RecordedExchange);
-  for (const http::Field& field : fields) {
-    bytes += field.name.size() + field.value.size() + sizeof(RecordedField);
-  }
-  return bytes;
 }
 
 template <class Message>
@@ -400,7 +392,7 @@ http::Framing HttpAssembly::on_request(const http::RequestHead& head,
   request.version = version_text(head.version);
   request.fields = recorded(head.fields);
   request.defects = defect_names(defects, verdict.defect);
-  recorder_.charge(slot, head_bytes(head.fields));
+  recorder_.keep_fields(slot, MessageKind::request, request.fields);
   may_switch_ = head.method == "CONNECT" || http::has_token(head.fields, "Connection", "upgrade");
   if (may_switch_ && held_) doubt_pairing(Waiting::give_up, at);
   return verdict.framing;
@@ -451,7 +443,7 @@ http::Framing HttpAssembly::on_response(const http::ResponseHead& head,
   response.version = version_text(head.version);
   response.fields = recorded(head.fields);
   response.defects = defect_names(defects, verdict.defect);
-  recorder_.charge(slot, head_bytes(head.fields));
+  recorder_.keep_fields(slot, MessageKind::response, response.fields);
   const bool connected = method == "CONNECT" && head.status / 100 == 2;
   if (head.status == kSwitchingProtocols || connected) {
     become_tunnel(slot, at);
@@ -575,7 +567,7 @@ void HttpAssembly::emit(Slot& slot) {
 }
 
 void HttpAssembly::on_closed(const ConnectionEnd& end, UnixTime at) {
-  const LossReason reason = reason_of(end.how);
+  const LossReason reason = reason_of(end);
   if (phase_ == Phase::deciding) {
     std::uint64_t bytes = passed_bytes_;
     for (const std::string& held : undecided_)
@@ -587,6 +579,9 @@ void HttpAssembly::on_closed(const ConnectionEnd& end, UnixTime at) {
     responses_.close(reason, at);
     tell_skipped();
     if (held_ && !held_->answers.empty()) doubt_pairing(Waiting::give_up, at);
+    for (const Slot& slot : slots_) {
+      if (end.evicted && slot.unanswered()) recorder_.lose(MessageKind::response, reason, 0, at);
+    }
     while (!slots_.empty())
       emit(slots_.front());
   }

@@ -78,6 +78,8 @@ std::string_view to_string(LossReason reason) {
       return "damaged_file";
     case LossReason::goaway:
       return "goaway";
+    case LossReason::evicted:
+      return "evicted";
   }
   return "gap";
 }
@@ -104,6 +106,8 @@ std::string_view note_of(LossReason reason) {
       return "HTTP/2 RST_STREAM";
     case LossReason::goaway:
       return "HTTP/2 requests that the server did not take before it closed";
+    case LossReason::evicted:
+      return "inside connections that were given up for others; narrow the capture with --port";
     case LossReason::gap:
     case LossReason::cut_frame:
     case LossReason::damaged_file:
@@ -206,6 +210,9 @@ std::vector<LedgerLine> Ledger::lines() const {
   count("queue drops", queue_drops, "packets that the recording was too slow for");
   line("file end cut", file_end, "bytes that are no whole packet");
   if (file_damage.count > 0) line("file damaged", file_damage, file_damage_places);
+  if (stopped_at) {
+    line("stopped early", {1, *stopped_at}, "bytes of the file that had been read by then");
+  }
   const std::vector<LedgerLine> of_streams = stream_lines();
   lines.insert(lines.end(), of_streams.begin(), of_streams.end());
   return lines;
@@ -222,7 +229,8 @@ std::vector<LedgerLine> Ledger::stream_lines() const {
   count("connections", connections);
   count("connections forgotten", connections_forgotten, "silent for too long");
   if (connections_evicted > 0) {
-    count("connections evicted", connections_evicted, "more than can be followed at once");
+    count("connections evicted", connections_evicted,
+          "more than can be followed at once; one that goes on is counted as another");
   }
   if (given_up_waiting.count > 0) {
     line("stream: not waited for", given_up_waiting, "too much was held back for missing bytes");

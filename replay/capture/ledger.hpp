@@ -10,8 +10,11 @@
 //   each partial one has a reason in `losses`
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -29,7 +32,7 @@ enum class LossReason : std::uint8_t {
   capture_ended,      // the connection was still open
   closed_early,       // FIN before the end that the framing promised
   reset,              // RST before it
-  forgotten,          // no packet for too long, or too many connections at once
+  forgotten,          // no packet for too long
   malformed_framing,
   not_a_message,  // bytes where a message should begin and none does
   head_too_large,
@@ -48,9 +51,10 @@ enum class LossReason : std::uint8_t {
   reset_by_server,
   damaged_file,  // a part of the file makes no sense
   goaway,        // the server closes the connection and has not taken this request
+  evicted,       // too many connections at once: this one was given up inside
 };
 
-inline constexpr int kLossReasonCount = static_cast<int>(LossReason::goaway) + 1;
+inline constexpr int kLossReasonCount = static_cast<int>(LossReason::evicted) + 1;
 
 // Why a stream of HTTP/2 was over when frames of it came.
 enum class StreamEnd : std::uint8_t {
@@ -65,6 +69,9 @@ inline constexpr int kStreamEndCount = static_cast<int>(StreamEnd::given_up) + 1
 
 [[nodiscard]] std::string_view to_string(StreamEnd end);
 
+// A message may claim to be longer than anything; of what is missing of one, no more is counted.
+inline constexpr std::uint64_t kLossBytesMax = std::uint64_t{1} << 40U;
+
 // What is missing from a stream is in the account before its reader hears of it.
 [[nodiscard]] constexpr bool counted_with_stream(LossReason reason) {
   return reason == LossReason::gap || reason == LossReason::cut_frame;
@@ -76,11 +83,12 @@ inline constexpr int kStreamEndCount = static_cast<int>(StreamEnd::given_up) + 1
 
 struct Tally {
   std::uint64_t count = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  // stays at the largest integer of SQL once it is there
 
   void add(std::uint64_t more_bytes, std::uint64_t more = 1) {
+    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
     count += more;
-    bytes += more_bytes;
+    bytes = more_bytes > kMost - std::min(bytes, kMost) ? kMost : bytes + more_bytes;
   }
 };
 
@@ -115,6 +123,7 @@ struct Ledger {
   Tally file_end;                 // bytes at the end of the file that are no whole packet
   Tally file_damage;              // bytes inside of the file that make no sense
   std::string file_damage_places{};
+  std::optional<std::uint64_t> stopped_at{};  // byte of the file up to which it was read, if so
 
   // TCP payload.
   Tally stream;
@@ -157,6 +166,10 @@ struct Ledger {
   Tally own_replays;  // of these, exchanges of replays of ours, which were left out
   std::uint64_t own_replay_connections = 0;  // of the connections, those that carried nothing else
   std::array<Tally, kLossReasonCount> losses{};
+
+  [[nodiscard]] const Tally& lost(LossReason reason) const {
+    return losses[static_cast<std::size_t>(reason)];
+  }
 
   [[nodiscard]] Tally& late(StreamEnd end) { return late_frames[static_cast<std::size_t>(end)]; }
 

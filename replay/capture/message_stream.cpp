@@ -6,15 +6,14 @@
 namespace gatedrill::replay::capture {
 namespace {
 
-// Generous: what servers accept in practice, and a bound for what a hostile stream can hold.
-constexpr std::size_t kHeadBytesMax = 256 * 1024;
-constexpr std::size_t kStartLineBytesMax = 64 * 1024;
 constexpr std::size_t kMethodBytesMax = 32;
 constexpr std::size_t kPausedBytesMax = 256 * 1024;
+// A head that may as well be of another protocol is not waited for so long.
+constexpr std::size_t kDamagedHeadBytesMax = 64 * 1024;
 constexpr http::h1::HeadLimits kLimits = {.head_bytes = kHeadBytesMax,
                                           .line_bytes = kHeadBytesMax,
                                           .fields = 8192,
-                                          .target_bytes = kStartLineBytesMax};
+                                          .target_bytes = kHeadBytesMax};
 
 bool is_token_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -41,6 +40,16 @@ std::size_t head_end(std::string_view bytes, std::size_t from) {
   return 0;
 }
 
+bool is_known_method(std::string_view method) {
+  constexpr std::array<std::string_view, 9> kMethods = {
+      "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
+  return std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
+}
+
+bool is_target_begin(std::string_view target) {
+  return target.starts_with('/') || target.starts_with("http://") || target.starts_with("https://");
+}
+
 std::size_t empty_lines(std::string_view bytes) {
   std::size_t size = 0;
   while (size < bytes.size() && (bytes[size] == '\r' || bytes[size] == '\n'))
@@ -60,10 +69,13 @@ Start request_start(std::string_view bytes, bool in_step) {
     return bytes.size() > kMethodBytesMax ? Start::no : Start::more;
   }
   if (space == 0) return Start::no;
-  const std::size_t end = bytes.substr(0, kStartLineBytesMax).find('\n');
+  const std::size_t end = bytes.substr(0, kHeadBytesMax).find('\n');
   if (end == std::string_view::npos) {
-    const bool binary = bytes.find('\0') != std::string_view::npos;
-    return binary || bytes.size() >= kStartLineBytesMax ? Start::no : Start::more;
+    if (bytes.find('\0') != std::string_view::npos) return Start::no;
+    if (bytes.size() < kHeadBytesMax) return Start::more;
+    // Longer than any head that is kept: it is told by its beginning alone.
+    return is_known_method(method) && is_target_begin(bytes.substr(space + 1)) ? Start::yes
+                                                                               : Start::no;
   }
   std::string_view line = bytes.substr(0, end);
   if (line.ends_with('\r')) line.remove_suffix(1);
@@ -80,7 +92,7 @@ Start damaged_request_start(std::string_view bytes) {
   const bool text = std::all_of(line.begin(), line.end(), [](char c) {
     return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
   });
-  if (!text || line.empty() || bytes.size() > kStartLineBytesMax) return Start::no;
+  if (!text || line.empty() || bytes.size() > kDamagedHeadBytesMax) return Start::no;
   const std::size_t end = head_end(bytes, 0);
   if (end == 0) return Start::more;
   std::string_view head = bytes.substr(0, end);
@@ -106,11 +118,8 @@ Start response_start(std::string_view bytes) {
 // Whether a message certainly begins here, so that nothing before it belongs to it.
 bool MessageStream::begins_message(std::string_view bytes) const {
   if (kind_ == MessageKind::response) return response_start(bytes) == Start::yes;
-  constexpr std::array<std::string_view, 9> kMethods = {
-      "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
-  const std::string_view method = bytes.substr(0, bytes.find(' '));
   return request_start(bytes, false) == Start::yes &&
-         std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
+         is_known_method(bytes.substr(0, bytes.find(' ')));
 }
 
 void MessageStream::push(std::string_view bytes, UnixTime at) {

@@ -20,6 +20,10 @@
 
 namespace gatedrill::replay::capture {
 
+// Of a head, its start line included. Generous: what servers accept in practice, and a bound for
+// what a hostile stream can hold.
+inline constexpr std::size_t kHeadBytesMax = 256 * 1024;
+
 enum class MessageKind : std::uint8_t { request, response };
 
 [[nodiscard]] constexpr std::size_t index(MessageKind kind) {

@@ -13,6 +13,8 @@ namespace gatedrill::replay::capture {
 namespace {
 
 constexpr std::size_t kClosedMax = 20'000;
+// So large a share of the connections may be opening, whatever else is open.
+constexpr std::size_t kOpeningShare = 16;
 constexpr Duration kClosedFor = std::chrono::minutes(1);
 // No sender repeats a segment that soon: where it is captured again, it was captured in two places.
 constexpr Duration kCapturedTwice = std::chrono::milliseconds(1);
@@ -362,20 +364,32 @@ void TcpReassembly::erase(Connections& from, Connections::iterator connection) {
   from.erase(connection);
 }
 
+// Nothing is remembered of it: where it goes on, it is taken up as from the middle.
+void TcpReassembly::forget(Connection& connection) {
+  close(connection, CloseKind::timeout, latest_);
+  erase(closed_, connection.self);
+}
+
+void TcpReassembly::evict() {
+  const std::size_t spared = std::max<std::size_t>(limits_.connections / kOpeningShare, 1);
+  const bool flooded = opening_.size() > spared || connections_.empty();
+  Connection& connection = (flooded ? opening_ : connections_).front();
+  ++ledger_.connections_evicted;
+  connection.end.evicted = true;
+  forget(connection);
+}
+
 void TcpReassembly::forget_old() {
   while (!closed_.empty() &&
          (closed_.size() > kClosedMax || between(closed_.front().touched, clock_) > kClosedFor)) {
     erase(closed_, closed_.begin());
   }
-  while (connections() > limits_.connections) {
-    ++ledger_.connections_evicted;
-    Connections& list = opening_.empty() ? connections_ : opening_;
-    close(list.front(), CloseKind::timeout, latest_);
-  }
+  while (connections() > limits_.connections)
+    evict();
   for (Connections* list : {&opening_, &connections_}) {
     while (!list->empty() && between(list->front().touched, clock_) > limits_.idle) {
       ++ledger_.connections_forgotten;
-      close(list->front(), CloseKind::timeout, latest_);
+      forget(list->front());
     }
   }
 }

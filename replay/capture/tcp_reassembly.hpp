@@ -13,7 +13,10 @@
 // - A connection whose beginning was not captured starts at its first segment. Where its numbers
 //   jump farther than any gap can be and go on from there, it goes on there too.
 // - Everything is bounded: per connection, in total, and the number of connections. What waited
-//   longest is given up first, and of connections those that never carried anything.
+//   longest is given up first. Of connections, those that carried nothing yet keep a sixteenth of
+//   the room and give up the rest first; then the one that was silent longest goes.
+// - A connection that was given up and goes on starts again at its next segment, like any whose
+//   beginning was not captured.
 // - One wrong time stamp forgets nothing: the clock is moved in small steps.
 #pragma once
 
@@ -52,6 +55,7 @@ struct ConnectionEnd {
   std::optional<UnixTime> last_data;  // before the close
   std::uint64_t gap_bytes = 0;
   bool had_data = false;
+  bool evicted = false;  // for want of room: it may go on
 };
 
 // Of a gap whose length cannot be told, as inside a TLS connection.
@@ -152,6 +156,8 @@ class TcpReassembly {
   void move_clock(UnixTime at);
   void close(Connection& connection, CloseKind how, UnixTime at);
   void erase(Connections& from, Connections::iterator connection);
+  void forget(Connection& connection);
+  void evict();
   void forget_old();
   StreamReader& reader(Connection& connection);
 

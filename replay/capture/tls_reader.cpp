@@ -382,7 +382,7 @@ void TlsReader::on_closed(const ConnectionEnd& end, UnixTime at) {
   if (phase_ == Phase::open) {
     if (early_waits_) decide_early_data(false);
     for (const Side side : kSides)
-      records(side).close(reason_of(end.how), at);
+      records(side).close(reason_of(end), at);
   }
   settle();
   tell_unread();

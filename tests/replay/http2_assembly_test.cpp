@@ -84,6 +84,59 @@ TEST(Http2, PairsTheMessagesOfEachStream) {
   EXPECT_EQ(all.connections[0].how, "fin");
 }
 
+// A few bytes that stand for a table's entry, over and over.
+TEST(Http2, AListOfFieldsIsKeptAsFarAsAHeadOfHttp1) {
+  Talk talk;
+  Http2Script::Fields fields = {{":method", "GET"}, {":path", "/a"}, {":authority", "shop"}};
+  const std::string bomb(2900, 'b');
+  for (int i = 0; i < 200; ++i)
+    fields.emplace_back("x-bomb", bomb);
+  const std::string head = talk.client.head({.stream = 1, .fields = fields, .end_stream = true});
+  ASSERT_LT(head.size(), 5000U);
+  talk.packets.client(head);
+  talk.packets.server(talk.server.ok(1, "A"));
+  talk.packets.client(talk.client.get(3, "/b"));
+  talk.packets.server(talk.server.ok(3, "B"));
+  talk.packets.close();
+  Captured all;
+  run(talk.packets.frames(), all);
+  EXPECT_EQ(all.text(), "GET /a... > 200 A\nGET /b > 200 B\n");
+  const std::size_t pseudo = 42 + 39 + 46;  // name, value and 32 each
+  const std::size_t kept = (256 * 1024 - pseudo) / (6 + 2900 + 32);
+  EXPECT_EQ(all.exchanges[0].request->fields.size(), kept);
+  ASSERT_EQ(all.losses.size(), 1U);
+  EXPECT_EQ(all.losses[0].reason, "head_too_large");
+  EXPECT_EQ(all.losses[0].direction, "request");
+  EXPECT_EQ(all.losses[0].bytes, (200 - kept) * (6 + 2900 + 32));
+}
+
+TEST(Http2, FieldsOfUnfinishedMessagesTakeBoundedMemory) {
+  CaptureOptions options;
+  options.http.total_bytes = 50'000;
+  Talk talk;
+  for (std::uint32_t stream = 1; stream < 200; stream += 2) {
+    talk.packets.client(talk.client.head({.stream = stream,
+                                          .fields = {{":method", "GET"},
+                                                     {":path", "/a"},
+                                                     {":authority", "shop"},
+                                                     {"x-long", std::string(2900, 'b')}},
+                                          .end_stream = true}));
+  }
+  talk.packets.close();
+  Captured all;
+  run(talk.packets.frames(), all, options);
+  ASSERT_EQ(all.exchanges.size(), 100U);
+  std::size_t kept = 0;
+  for (const RecordedExchange& exchange : all.exchanges) {
+    EXPECT_EQ(exchange.request->target, "/a");
+    EXPECT_EQ(exchange.request->complete, !exchange.request->fields.empty());
+    kept += exchange.request->complete ? 2900U : 0U;
+  }
+  EXPECT_GT(kept, 10'000U);
+  EXPECT_LT(kept, 50'000U);
+  EXPECT_GT(losses_of(all, LossReason::memory_limit), 50U);
+}
+
 TEST(Http2, BodiesOfSeveralStreamsMayBeMixed) {
   Talk talk;
   const Http2Script::Fields post = {{":method", "POST"}, {":path", "/p"}, {":authority", "shop"}};

@@ -70,6 +70,75 @@ TEST(HttpAssembly, PairsPipelinedRequestsInOrder) {
   EXPECT_EQ(text_of(talk), "GET /1 > 200 one\nGET /2 > 200 two\nGET /3 > 200 three\n");
 }
 
+TEST(HttpAssembly, ATargetMayBeAsLongAsAHead) {
+  for (const std::size_t length : {66'000U, 250'000U}) {
+    Conversation talk;
+    talk.handshake();
+    const std::string target = "/" + std::string(length, 'a');
+    talk.client(get(target));
+    talk.server(ok("A"));
+    talk.close();
+    Captured all;
+    run(talk.frames(), all);
+    EXPECT_EQ(all.text(), "GET " + target + " > 200 A\n");
+    EXPECT_THAT(all.losses, IsEmpty());
+    EXPECT_EQ(all.ledger.other_protocols.count, 0U);
+  }
+}
+
+TEST(HttpAssembly, ALongerTargetIsAHeadThatIsTooLarge) {
+  for (const bool from_start : {true, false}) {
+    Conversation talk;
+    talk.handshake();
+    if (!from_start) {
+      talk.client(get("/a"));
+      talk.server(ok("A"));
+    }
+    talk.client(get("/" + std::string(300'000, 'a')));
+    talk.server(ok("B"));
+    talk.client(get("/c"));
+    talk.server(ok("C"));
+    talk.close();
+    Captured all;
+    run(talk.frames(), all);
+    EXPECT_EQ(all.text(),
+              std::string(from_start ? "" : "GET /a > 200 A\n") + " > 200 B\nGET /c > 200 C\n");
+    EXPECT_EQ(all.ledger.lost(LossReason::head_too_large).bytes,
+              get("/" + std::string(300'000, 'a')).size());
+    EXPECT_EQ(all.ledger.other_protocols.count, 0U);
+  }
+}
+
+TEST(HttpAssembly, TextWithoutLinesIsNoRequest) {
+  Conversation talk;
+  talk.handshake();
+  talk.client("hello there" + std::string(300'000, 'a'));
+  talk.close();
+  Captured all;
+  run(talk.frames(), all);
+  EXPECT_EQ(all.text(), "");
+  EXPECT_EQ(all.ledger.other_protocols.bytes, 300'011U);
+}
+
+TEST(HttpAssembly, HeadsOfUnfinishedMessagesTakeBoundedMemory) {
+  CaptureOptions options;
+  options.http.total_bytes = 50'000;
+  Conversation talk;
+  talk.handshake();
+  for (int i = 0; i < 100; ++i)
+    talk.client(get("/" + std::to_string(i), "X-Long: " + std::string(2000, 'x') + "\r\n"));
+  talk.close();
+  Captured all;
+  run(talk.frames(), all, options);
+  ASSERT_EQ(all.exchanges.size(), 100U);
+  std::size_t kept = 0;
+  for (const RecordedExchange& exchange : all.exchanges)
+    kept += exchange.request->complete ? 2000U : 0U;
+  EXPECT_GT(kept, 10'000U);
+  EXPECT_LT(kept, 50'000U);
+  EXPECT_GT(all.ledger.lost(LossReason::memory_limit).count, 50U);
+}
+
 TEST(HttpAssembly, InformationalAnswersComeBeforeTheAnswer) {
   Conversation talk;
   talk.handshake();

@@ -1,7 +1,9 @@
 // Each reason for which a message is not whole, or bytes belong to none: it is said in `losses`, it
 // is counted in the ledger, and the sums close. (Those of TLS are tested beside its reader.)
 #include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -109,6 +111,25 @@ std::vector<Frame> silent_for_long() {
   return frames;
 }
 
+// Two more connections.
+std::vector<Frame> others() {
+  std::vector<Frame> frames;
+  for (int i = 1; i <= 2; ++i) {
+    Conversation talk({.client_port = static_cast<std::uint16_t>(40000 + i)});
+    talk.handshake();
+    talk.client("GET /other HTTP/1.1\r\nHost: shop\r\n\r\n");
+    frames.insert(frames.end(), talk.frames().begin(), talk.frames().end());
+  }
+  return frames;
+}
+
+std::vector<Frame> given_up_for_others() {
+  std::vector<Frame> frames = broken_off([](Conversation&) {});
+  const std::vector<Frame> more = others();
+  frames.insert(frames.end(), more.begin(), more.end());
+  return frames;
+}
+
 std::vector<Frame> answered(const std::string& answer) {
   Conversation talk = begun();
   talk.client(kGet);
@@ -146,6 +167,8 @@ std::vector<Case> cases() {
   small_memory.http.total_bytes = 5000;
   CaptureOptions few_outstanding;
   few_outstanding.http.outstanding = 2;
+  CaptureOptions two_connections;
+  two_connections.reassembly.connections = 2;
   return {
       {LossReason::gap, true, with_a_lost_segment},
       {LossReason::cut_frame, true, with_a_cut_frame},
@@ -171,6 +194,7 @@ std::vector<Case> cases() {
        small_memory},
       {LossReason::unanswered, false, many_requests_without_answers, few_outstanding},
       {LossReason::answer_unknown, false, answers_lost_in_a_pipeline},
+      {LossReason::evicted, true, given_up_for_others, two_connections},
   };
 }
 
@@ -222,6 +246,52 @@ TEST(LossReasons, EveryReasonThatIsNotOfTlsIsInTheTable) {
       return one.reason == reason;
     })) << to_string(reason);
   }
+}
+
+TEST(LossReasons, AnAnswerToComeOnAConnectionThatIsGivenUpIsLost) {
+  CaptureOptions two_connections;
+  two_connections.reassembly.connections = 2;
+  Conversation talk = begun();
+  talk.client(kGet);
+  const std::size_t before = talk.frames().size();
+  talk.wait(std::chrono::seconds(1));
+  talk.server(ok(1, "x"));
+  talk.client("GET /b HTTP/1.1\r\nHost: shop\r\n\r\n");
+  talk.server(ok(1, "y"));
+  talk.close();
+  std::vector<Frame> frames = talk.frames();
+  const std::vector<Frame> between = others();
+  frames.insert(frames.begin() + static_cast<std::ptrdiff_t>(before), between.begin(),
+                between.end());
+  Captured all;
+  tests::run(frames, all, two_connections);
+  EXPECT_THAT(all.text(), testing::StartsWith("GET /a > \n"));
+  EXPECT_THAT(all.text(), testing::HasSubstr("\n > 200 x\nGET /b > 200 y\n"));
+  ASSERT_EQ(all.losses.size(), 2U);  // one of the others goes, too
+  EXPECT_EQ(all.losses[0].connection, all.exchanges[0].connection);
+  EXPECT_EQ(all.losses[0].reason, "evicted");
+  EXPECT_EQ(all.losses[0].direction, "response");
+  EXPECT_EQ(all.ledger.connections_evicted, 2U);
+  EXPECT_EQ(all.ledger.after_close.count, 0U);
+}
+
+// No sum of them is more than SQL can tell.
+TEST(LossReasons, AMessageThatClaimsAnyLengthMissesATebibyteAtMost) {
+  Captured all;
+  tests::run(answered("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\nabc"), all);
+  ASSERT_EQ(all.losses.size(), 1U);
+  EXPECT_EQ(all.losses[0].bytes, std::uint64_t{1} << 40U);
+  EXPECT_EQ(all.ledger.lost(LossReason::closed_early).bytes, std::uint64_t{1} << 40U);
+}
+
+TEST(LossReasons, SumsStayAtTheLargestNumber) {
+  Tally tally;
+  tally.add(9'223'372'036'854'775'800U);
+  tally.add(7);
+  EXPECT_EQ(tally.bytes, 9'223'372'036'854'775'807U);
+  tally.add(std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(tally.bytes, 9'223'372'036'854'775'807U);
+  EXPECT_EQ(tally.count, 3U);
 }
 
 TEST(LossReasons, ASumThatDoesNotCloseIsNamed) {

@@ -527,6 +527,74 @@ TEST_F(TcpReassemblyTest, ConnectionsThatCarriedNothingAreEvictedFirst) {
   EXPECT_THAT(out, testing::Contains(testing::EndsWith("a:onetwo")));
 }
 
+TEST_F(TcpReassemblyTest, WhatWasSilentLongestMakesRoom) {
+  make({.connections = 100});
+  for (std::uint16_t i = 0; i < 100; ++i) {
+    client_port = static_cast<std::uint16_t>(2000 + i);
+    handshake();
+    client(100, 500, "old");
+  }
+  client_port = 2000;
+  client(103, 500, "er");
+  for (std::uint16_t i = 0; i < 50; ++i) {
+    client_port = static_cast<std::uint16_t>(3000 + i);
+    handshake();
+    client(100, 500, "new");
+  }
+  EXPECT_EQ(ledger.connections_evicted, 50U);
+  EXPECT_THAT(out, testing::Each(
+                       testing::AnyOf(testing::EndsWith(" a:old"), testing::EndsWith(" timeout"))));
+  finish();
+  EXPECT_THAT(out, testing::Contains("a:older"));
+  EXPECT_EQ(std::count_if(out.begin(), out.end(),
+                          [](const std::string& line) { return line.ends_with(" a:new"); }),
+            50);
+  EXPECT_EQ(ledger.after_close.count, 0U);
+}
+
+TEST_F(TcpReassemblyTest, AConnectionThatWasGivenUpIsTakenUpWhereItGoesOn) {
+  make({.connections = 2});
+  for (client_port = 1000; client_port < 1002; ++client_port) {
+    handshake();
+    client(100, 500, "one");
+  }
+  handshake();
+  EXPECT_THAT(out, ElementsAre("a:one", "timeout"));
+  client_port = 1000;
+  client(103, 500, "two");
+  server(500, 106, "three");
+  finish();
+  EXPECT_THAT(out, testing::Contains("3 a:two"));
+  EXPECT_THAT(out, testing::Contains("3 b:three"));
+  EXPECT_EQ(ledger.after_close.count, 0U);
+}
+
+TEST_F(TcpReassemblyTest, AFloodOfSynsLeavesRoomForWhoTalks) {
+  make({.connections = 100});
+  auto flood = [&, number = std::uint32_t{0}](int count) mutable {
+    for (int i = 0; i < count; ++i) {
+      TcpSegment syn = segment(true, ++number, 0, {});
+      syn.syn = true;
+      syn.has_ack = false;
+      syn.source.address[0] = 9;
+      syn.source.port = static_cast<std::uint16_t>(number);
+      add(syn);
+    }
+  };
+  for (std::uint16_t i = 0; i < 1000; ++i) {
+    client_port = static_cast<std::uint16_t>(2000 + i);
+    flood(20);
+    handshake();
+    flood(3);
+    client(100, 500, "real");
+    server(500, 104, "talk");
+  }
+  finish();
+  EXPECT_EQ(std::count_if(out.begin(), out.end(),
+                          [](const std::string& line) { return line.ends_with("b:talk"); }),
+            1000);
+}
+
 TEST_F(TcpReassemblyTest, ASilentConnectionIsForgotten) {
   handshake();
   client(100, 500, "one");
@@ -535,6 +603,20 @@ TEST_F(TcpReassemblyTest, ASilentConnectionIsForgotten) {
   for (int i = 0; i < 10; ++i)
     handshake();
   EXPECT_THAT(out, ElementsAre("a:one", "timeout"));
+}
+
+TEST_F(TcpReassemblyTest, AForgottenConnectionIsTakenUpWhereItGoesOn) {
+  handshake();
+  client(100, 500, "one");
+  now.ns += std::chrono::nanoseconds(std::chrono::hours(1)).count();
+  client_port = 1001;
+  for (int i = 0; i < 10; ++i)
+    handshake();
+  client_port = 1000;
+  client(103, 500, "two");
+  finish();
+  EXPECT_THAT(out, testing::Contains(testing::EndsWith(" a:two")));
+  EXPECT_EQ(ledger.after_close.count, 0U);
 }
 
 TEST_F(TcpReassemblyTest, OneWrongTimeStampForgetsNothing) {
