@@ -36,6 +36,13 @@ void request_stop(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
+// Also where the terminal goes away, unless somebody said that it may (nohup).
+void stop_on_signals() {
+  std::signal(SIGINT, request_stop);
+  std::signal(SIGTERM, request_stop);
+  if (std::signal(SIGHUP, request_stop) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+}
+
 struct CaptureArguments {
   std::vector<std::string> interfaces;
   std::string file;
@@ -90,8 +97,7 @@ Result<std::unique_ptr<capture::PacketSource>> open_live(const CaptureArguments&
 }
 
 int run_capture(CaptureArguments& arguments) {
-  std::signal(SIGINT, request_stop);
-  std::signal(SIGTERM, request_stop);
+  stop_on_signals();
   // Before privileges go: the key of the pseudonyms may be a file that only this user reads.
   const auto writing = recording_options(arguments.redaction);
   if (!writing) return fail("capture", writing.error());

@@ -53,18 +53,40 @@ int judge_gaps(const CaptureJudgement& judgement, const capture::Ledger& ledger)
   return kNotEvidence;
 }
 
-// Bytes of the file that could not be read, and behind which reading went on.
-int judge_damage(const CaptureJudgement& judgement, const capture::Ledger& ledger) {
-  const std::uint64_t damaged = ledger.file_damage.bytes;
+// Bytes of the file that could not be read, whether or not reading went on behind them.
+int judge_damage(const CaptureJudgement& judgement, const capture::RecordReport& report) {
+  const capture::Ledger& ledger = report.ledger;
+  const std::uint64_t rest = report.damage.empty() ? 0 : ledger.file_end.bytes;
+  const std::uint64_t damaged = ledger.file_damage.bytes + rest;
   if (damaged == 0) return 0;
   const double share =
       static_cast<double>(damaged) / static_cast<double>(ledger.frames.bytes + damaged);
-  say(judgement.source + ": is damaged in " + std::to_string(ledger.file_damage.count) +
-      (ledger.file_damage.count == 1 ? " place, " : " places, ") + std::to_string(damaged) +
-      " bytes, " + percent_text(share) + ", were skipped; " + ledger.file_damage_places);
+  const std::uint64_t places = ledger.file_damage.count + (rest > 0 ? 1 : 0);
+  say(judgement.source + ": is damaged in " + std::to_string(places) +
+      (places == 1 ? " place, " : " places, ") + std::to_string(damaged) + " bytes, " +
+      percent_text(share) + ", were skipped; " +
+      (ledger.file_damage.count > 0 ? ledger.file_damage_places : report.damage));
   if (share <= judgement.loss_share_max) return 0;
   say("that is more than " + percent_text(judgement.loss_share_max) +
       "; --allow-loss takes a larger share");
+  return kNotEvidence;
+}
+
+// Messages in connections that were given up because too many were open.
+int judge_evictions(const CaptureJudgement& judgement, const capture::Ledger& ledger) {
+  const std::uint64_t lost = ledger.lost(capture::LossReason::evicted).count;
+  if (lost == 0) return 0;
+  const auto messages = [](const capture::MessageTally& tally) {
+    return tally.complete.count + tally.partial.count;
+  };
+  const double share =
+      static_cast<double>(lost) /
+      static_cast<double>(messages(ledger.requests) + messages(ledger.responses) + lost);
+  say("more connections were open at once than can be followed; " + std::to_string(lost) +
+      " messages were lost for it, " + percent_text(share));
+  if (share <= judgement.loss_share_max) return 0;
+  say("that is more than " + percent_text(judgement.loss_share_max) +
+      "; narrow the capture with --port or --filter, or take a larger share with --allow-loss");
   return kNotEvidence;
 }
 
@@ -113,9 +135,9 @@ int judge_capture(const CaptureJudgement& judgement, const capture::RecordReport
       say(report.damage);
       status = kOutside;
     }
-  } else if (!report.damage.empty()) {
+  } else if (!report.damage.empty() && ledger.file_end.bytes == 0) {
     say(source + ": read up to where it is damaged, " + report.damage);
-  } else if (ledger.file_end.bytes > 0) {
+  } else if (report.damage.empty() && ledger.file_end.bytes > 0) {
     say(source + ": breaks off; its last " + std::to_string(ledger.file_end.bytes) +
         " bytes are no whole packet");
   }
@@ -123,9 +145,17 @@ int judge_capture(const CaptureJudgement& judgement, const capture::RecordReport
     say("ended early: " + report.shortage);
     status = kOutside;
   }
+  if (ledger.stopped_at) {
+    say(source + ": was stopped at byte " + std::to_string(*ledger.stopped_at) +
+        "; what follows there was not read");
+    status = kNotEvidence;
+  }
   if (!report.key_log_problem.empty()) say(report.key_log_problem);
   if (ledger.frames.count == 0) {
-    say(source + (judgement.live ? ": no packet was captured" : ": holds no packet") +
+    say(source +
+        (judgement.live      ? ": no packet was captured"
+         : ledger.stopped_at ? ": no packet had been read"
+                             : ": holds no packet") +
         (judgement.filtered ? " that the filter lets through" : "") + "; no recording was written");
     return status != 0 ? status : kNotEvidence;
   }
@@ -141,7 +171,8 @@ int judge_capture(const CaptureJudgement& judgement, const capture::RecordReport
   }
   if (judge_drops(judgement, ledger) != 0) not_evidence();
   if (judge_gaps(judgement, ledger) != 0) not_evidence();
-  if (judge_damage(judgement, ledger) != 0) not_evidence();
+  if (judge_damage(judgement, report) != 0) not_evidence();
+  if (judge_evictions(judgement, ledger) != 0) not_evidence();
   return status;
 }
 

@@ -100,8 +100,9 @@ Ledger account_of(const Capture& capture,
   return ledger;
 }
 
-// Each place of the file that could not be read, and the rest as one.
-void tell_damage(const FileEnd& file, ExchangeSink& sink) {
+// Each place of the file that could not be read, and the rest as one; `latest` is the time of the
+// last packet.
+void tell_damage(const FileEnd& file, UnixTime latest, ExchangeSink& sink) {
   RecordedLoss loss{.reason = std::string(to_string(LossReason::damaged_file))};
   std::uint64_t untold = file.damaged_bytes;
   for (const FileDamage& damage : file.damages) {
@@ -112,6 +113,10 @@ void tell_damage(const FileEnd& file, ExchangeSink& sink) {
   }
   loss.bytes = untold;
   if (untold > 0) sink.on_loss(loss);
+  if (file.damage.empty() || file.cut_bytes == 0) return;
+  loss.at = latest;
+  loss.bytes = file.cut_bytes;
+  sink.on_loss(loss);
 }
 
 // An error does not take what is complete with it.
@@ -140,6 +145,7 @@ Result<RecordReport> record(PacketSource& source,
   const TimePoint begun = clock.now();
   TimePoint told = begun;
   std::optional<UnixTime> began;
+  UnixTime latest{};
   std::uint64_t looks = 0;
   bool stopping = false;
   const auto end_at = [&](TimePoint now) {
@@ -149,7 +155,10 @@ Result<RecordReport> record(PacketSource& source,
   const auto enough = [&] { return options.exchanges && sink.exchanges >= *options.exchanges; };
   while (!sink.failure) {
     if (stop.load(std::memory_order_relaxed)) {
-      if (!options.live) break;
+      if (!options.live) {
+        capture.ledger().stopped_at = source.offset();
+        break;
+      }
       end_at(clock.now());
     }
     Packet packet;
@@ -162,6 +171,7 @@ Result<RecordReport> record(PacketSource& source,
           packet.at.ns - began->ns > options.duration->count()) {
         break;
       }
+      latest = packet.at;
       capture.add(packet);
       if (enough()) break;
       if (++looks % kPacketsPerLook != 0) continue;
@@ -196,7 +206,7 @@ Result<RecordReport> record(PacketSource& source,
   keys.end();
   capture.finish();
   own_replays.finish();
-  tell_damage(source.file_end(), sink);
+  tell_damage(source.file_end(), latest, sink);
   if (sink.failure) return with_files(*sink.failure, files);
   report.ledger = account_of(capture, source, own_replays);
   report.exchanges = sink.exchanges;

@@ -46,7 +46,8 @@ struct RecordReport {
   std::string damage;  // why the file could not be read to its end, if not because it breaks off
 };
 
-// `stop` ends it early; live, what was captured before that is still recorded. `progress` is called
+// `stop` ends it early; live, what was captured before that is still recorded, and of a file the
+// ledger says how far it was read. `progress` is called
 // about once a second. The files are complete, unless there was no packet at all or an error comes
 // back, which those before the last survive.
 [[nodiscard]] Result<RecordReport> record(

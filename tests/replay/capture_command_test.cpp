@@ -3,14 +3,19 @@
 #include "replay/capture_command.hpp"
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -252,6 +257,91 @@ TEST_F(CaptureCommandTest, ADamagedFileGivesWhatIsAroundTheDamageAndSaysWhatIsSk
   ASSERT_EQ(recording->losses()->size(), 1U);
   EXPECT_EQ(recording->losses()->at(0).reason, "damaged_file");
   EXPECT_EQ(recording->losses()->at(0).bytes, 70U);
+}
+
+TEST_F(CaptureCommandTest, TheRestOfAFileThatMakesNoSenseCountsAsLost) {
+  write("odd.pcap", tests::pcap_file(shop()) + std::string(100'000, '\x0a'));
+  EXPECT_EQ(capture("odd.pcap"), 4);
+  EXPECT_THAT(err, HasSubstr("is damaged in 1 place, 100000 bytes, "));
+  EXPECT_EQ(run({"capture", "-r", path("odd.pcap"), "-o", path("t.db"), "--allow-loss", "100"}), 0);
+  auto recording = Recording::open(path("t.db"));
+  EXPECT_EQ(recording->read_all()->size(), 2U);
+  ASSERT_EQ(recording->losses()->size(), 1U);
+  EXPECT_EQ(recording->losses()->at(0).reason, "damaged_file");
+  EXPECT_EQ(recording->losses()->at(0).bytes, 100'000U);
+}
+
+TEST_F(CaptureCommandTest, FilesInARowAreOne) {
+  tests::Conversation other({.client_port = 40001});
+  other.handshake();
+  other.client("GET /other HTTP/1.1\r\nHost: shop\r\n\r\n");
+  other.server("HTTP/1.1 204 No Content\r\n\r\n");
+  other.close();
+  write("row.pcap", tests::pcap_file(shop()) + tests::pcap_file(other.frames()));
+  EXPECT_EQ(capture("row.pcap"), 0) << err;
+  EXPECT_EQ(Recording::open(path("t.db"))->read_all()->size(), 3U);
+  EXPECT_TRUE(Recording::open(path("t.db"))->losses()->empty());
+}
+
+// Each sends a part of a head and is silent; those that talk afterwards are recorded all the same.
+TEST_F(CaptureCommandTest, MoreConnectionsThanCanBeFollowedAreALoss) {
+  std::vector<tests::Frame> frames;
+  constexpr std::uint32_t kMost = 65'536;
+  const auto add = [&](const tests::SegmentSpec& spec) {
+    const auto number = static_cast<std::int64_t>(frames.size());
+    frames.push_back(
+        {UnixTime{1'700'000'000'000'000'000 + number * 1000}, tests::ipv4_packet(spec), 0, 101});
+  };
+  for (std::uint32_t i = 0; i < kMost + 100; ++i) {
+    tests::SegmentSpec spec{.source_ip = 0x0b000000 + i, .seq = 99, .syn = true, .has_ack = false};
+    add(spec);
+    spec.syn = false;
+    spec.has_ack = true;
+    spec.seq = 100;
+    spec.payload = "GET /a HTTP/1.1\r\n";
+    add(spec);
+  }
+  tests::Conversation last;
+  last.wait(std::chrono::minutes(1));
+  last.handshake();
+  last.client("GET /last HTTP/1.1\r\nHost: shop\r\n\r\n");
+  last.server("HTTP/1.1 204 No Content\r\n\r\n");
+  for (tests::Frame frame : last.frames()) {
+    frame.bytes.erase(0, 14);  // its Ethernet header
+    frames.push_back(frame);
+  }
+  write("many.pcap", tests::pcap_file(frames, 101));
+  EXPECT_EQ(capture("many.pcap"), 4);
+  EXPECT_THAT(err, HasSubstr("101 messages were lost for it"));
+  EXPECT_THAT(out, HasSubstr("connections evicted"));
+  EXPECT_THAT(out, HasSubstr("lost: evicted"));
+  const auto exchanges = Recording::open(path("t.db"))->read_all().value();
+  ASSERT_EQ(exchanges.size(), 1U);
+  EXPECT_EQ(exchanges[0].request->target, "/last");
+}
+
+TEST_F(CaptureCommandTest, AFileThatWasReadInPartOnRequestIsNoEvidence) {
+  ASSERT_EQ(mkfifo(path("part.pcap").c_str(), 0600), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const int status = capture("part.pcap");
+    write("err.txt", err);
+    std::_Exit(status);
+  }
+  const int pipe = open(path("part.pcap").c_str(), O_WRONLY | O_CLOEXEC);
+  const std::string bytes = tests::pcap_file(shop());
+  EXPECT_EQ(::write(pipe, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  for (int unread = 1; unread > 0;) {
+    ASSERT_EQ(ioctl(pipe, FIONREAD, &unread), 0);
+    poll(nullptr, 0, 1);
+  }
+  kill(child, SIGHUP);
+  int status = 0;
+  waitpid(child, &status, 0);
+  close(pipe);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 4);
+  EXPECT_THAT(bytes_of(path("err.txt")), HasSubstr("was stopped at byte "));
 }
 
 TEST_F(CaptureCommandTest, EveryLengthOfATruncatedFileIsHandled) {

@@ -2,6 +2,7 @@
 // between them. Time is the test's.
 #include "replay/capture/record.hpp"
 
+#include <atomic>
 #include <deque>
 #include <filesystem>
 #include <string>
@@ -49,7 +50,8 @@ class TimedSource final : public PacketSource {
   [[nodiscard]] std::size_t left() const { return steps_.size(); }
 
   Result<Next> next(Packet& packet) override {
-    if (steps_.empty()) return Next::end;
+    if (steps_.empty() && stops_before_end) stop_asked = true;
+    if (steps_.empty()) return stops_before_end ? Next::quiet : Next::end;
     const auto step = std::move(steps_.front());
     steps_.pop_front();
     if (const auto* duration = std::get_if<Duration>(&step)) {
@@ -63,7 +65,11 @@ class TimedSource final : public PacketSource {
 
   [[nodiscard]] Drops drops() const override { return drops_now; }
 
+  [[nodiscard]] std::uint64_t offset() const override { return 4711; }
+
   Drops drops_now{};
+  bool stops_before_end = false;
+  std::atomic<bool> stop_asked{false};
 
  private:
   TestClock& clock_;
@@ -84,8 +90,8 @@ class RecordTest : public ::testing::Test {
   RecordReport run() {
     auto files = RecordingFiles::create((folder_ / "t.db").string(), {}, rotation_,
                                         clock_.unix_time(clock_.now()));
-    const std::atomic<bool> stop{false};
-    return record(source_, std::move(files.value()), options_, clock_, stop, {}).value();
+    return record(source_, std::move(files.value()), options_, clock_, source_.stop_asked, {})
+        .value();
   }
 
   static std::vector<RecordedExchange> exchanges(const std::string& file) {
@@ -117,6 +123,21 @@ std::vector<tests::Frame> between(const tests::Conversation& talk,
   const auto& all = talk.frames();
   return {all.begin() + static_cast<std::ptrdiff_t>(from),
           all.begin() + static_cast<std::ptrdiff_t>(to)};
+}
+
+TEST_F(RecordTest, AFileThatWasReadInPartOnRequestSaysHowFar) {
+  options_.live = false;
+  source_.stops_before_end = true;
+  tests::Conversation talk;
+  talk.handshake();
+  talk.client("GET /first HTTP/1.1\r\n\r\n");
+  talk.server("HTTP/1.1 204 No Content\r\n\r\n");
+  source_.give(talk.frames());
+  const RecordReport report = run();
+  EXPECT_EQ(report.ledger.stopped_at, 4711U);
+  ASSERT_EQ(report.files.size(), 1U);
+  EXPECT_EQ(exchanges(report.files[0]).size(), 1U);
+  EXPECT_EQ(ledger(report.files[0], "stopped early").bytes, 4711U);
 }
 
 TEST_F(RecordTest, AnExchangeThatStraddlesFilesIsWholeInOneAndTheSumsGoOn) {
