@@ -23,6 +23,8 @@ constexpr std::size_t kCodingsMax = 5;
 constexpr int kGzipWindow = 15 + 16;
 constexpr int kZlibWindow = 15;
 constexpr int kRawWindow = -15;
+// RFC 9659 allows senders 8 MiB.
+constexpr int kZstdWindowLogMax = 25;
 
 Coding coding_of(std::string_view name) {
   using http::equals_ignoring_case;
@@ -126,6 +128,7 @@ std::optional<std::string> decode_zstd(std::string_view body, std::size_t bytes_
   const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream(ZSTD_createDStream(),
                                                                           &ZSTD_freeDStream);
   if (!stream) return std::nullopt;
+  ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax, kZstdWindowLogMax);
   std::string out;
   std::array<char, kPieceBytes> piece{};
   ZSTD_inBuffer input{body.data(), body.size(), 0};
@@ -243,7 +246,7 @@ std::optional<std::string> encode_content(std::string_view body, std::string_vie
 
 std::string decoded_sha1(Digest& sha1, std::string_view body, std::string_view codings) {
   std::optional<std::string> plain;
-  if (is_coded(codings)) plain = decode_content(body, codings);
+  if (is_coded(codings)) plain = decode_content(body, codings, searched_bytes_max(body.size()));
   const std::string_view content = plain ? std::string_view(*plain) : body;
   return content.empty() ? std::string() : sha1.of(content);
 }

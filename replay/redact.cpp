@@ -117,7 +117,7 @@ bool Redactor::redact_body(Message& message, std::optional<std::string>& plain) 
   const std::string_view coding = value_of(message.fields, "Content-Encoding");
   std::optional<std::string> redacted;
   if (is_coded(coding)) {
-    plain = decode_content(message.body, coding);
+    plain = decode_content(message.body, coding, searched_bytes_max(message.body.size()));
     if (plain) {
       auto redacted_plain = content_.body(*plain, type);
       if (redacted_plain) redacted = encode_content(*redacted_plain, coding);

@@ -125,6 +125,18 @@ TEST(Redact, DropsACodedFormThatCannotBeDecoded) {
   EXPECT_EQ(redactor.counts().dropped_bytes, 11U);
 }
 
+TEST(Redact, DropsACodedFormThatBecomesFarLargerThanItIs) {
+  Redactor redactor;
+  for (const auto coding : {"gzip", "br", "zstd", "deflate"}) {
+    const std::string bomb = R"({"password":")" + std::string(10'000'000, 'x') + R"("})";
+    auto exchange = with_request_body("application/json", *encode_content(bomb, coding));
+    exchange.request->fields.push_back({"Content-Encoding", coding});
+    redactor.redact(exchange);
+    EXPECT_TRUE(exchange.request->body.empty()) << coding;
+  }
+  EXPECT_EQ(redactor.counts().dropped_bodies, 4U);
+}
+
 TEST(Redact, ACredentialLineWithoutItsColonDoesNotSlipThrough) {
   Redactor redactor;
   RecordedExchange exchange;
