@@ -170,7 +170,8 @@ struct RecordingWriter::State {
   std::int64_t next_id = 1;
   std::unordered_set<std::int64_t> connections;
   std::uint64_t exchanges = 0;
-  std::uint64_t saved = 0;  // of `exchanges`
+  std::uint64_t saved = 0;      // of `exchanges`
+  std::uint64_t backwards = 0;  // of `exchanges`: whose clock was set back
   Digest sha1 = Digest::sha1();
 
   ~State() {
@@ -295,6 +296,11 @@ Result<void> RecordingWriter::State::checked(Result<void> done) {
 
 Result<std::int64_t> RecordingWriter::add(RecordedExchange exchange) {
   State& state = *state_;
+  // How long it took is not known then.
+  if (exchange.latency && exchange.latency->count() < 0) {
+    exchange.latency.reset();
+    ++state.backwards;
+  }
   PlainBodies plain;
   if (state.redactor) plain = state.redactor->redact(exchange);
   const std::int64_t id = exchange.id != 0 ? exchange.id : state.next_id;
@@ -321,6 +327,11 @@ Result<void> RecordingWriter::State::complete(std::span<const LedgerLine> ledger
   if (auto done = database->execute(kForgetUnfinished); !done) return done;
   const auto own = ledger_of(bodies->counts(), redactor ? &*redactor : nullptr, redaction_mark);
   for (const LedgerLine& line : with_own(ledger, own)) {
+    if (auto done = rows->add(line); !done) return done;
+  }
+  if (backwards > 0) {
+    const LedgerLine line{"latencies below zero", backwards, 0,
+                          "left out: the clock was set back, or the packets are out of order"};
     if (auto done = rows->add(line); !done) return done;
   }
   if (auto done = database->execute(recording_indices()); !done) return done;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -187,6 +188,37 @@ TEST_F(RecordingTest, ConnectionsLossesAndLedgerComeBack) {
   EXPECT_THAT(recording->connections().value(), ElementsAre(closed));
   EXPECT_THAT(recording->losses().value(), ElementsAre(loss));
   EXPECT_THAT(recording->ledger().value(), testing::Contains(ledger[0]));
+}
+
+TEST_F(RecordingTest, ALatencyBelowZeroIsLeftOutAndCounted) {
+  RecordedExchange back = exchange(5, "/back", "b");
+  back.latency = Duration{-7};
+  ASSERT_TRUE(write(path("t.db"), {exchange(4, "/", "b"), back}));
+  auto recording = Recording::open(path("t.db"));
+  const auto all = recording->read_all().value();
+  EXPECT_EQ(all[0].latency, Duration{1500});
+  EXPECT_FALSE(all[1].latency);
+  const auto lines = recording->ledger().value();
+  const auto line = std::find_if(lines.begin(), lines.end(), [](const LedgerLine& one) {
+    return one.what == "latencies below zero";
+  });
+  ASSERT_NE(line, lines.end());
+  EXPECT_EQ(line->count, 1U);
+}
+
+TEST_F(RecordingTest, TheSumOfAllLossesCanBeTold) {
+  auto writer = RecordingWriter::create(path("t.db"), {});
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(writer->add(
+        RecordedLoss{.at = UnixTime{1}, .reason = "gap", .bytes = std::uint64_t{1} << 62U}));
+  }
+  ASSERT_TRUE(writer->finish({}));
+  auto database = Database::open(path("t.db"), Database::Mode::read);
+  ASSERT_TRUE(database);
+  auto sum = database->prepare("SELECT sum(bytes), count(*) FROM losses");
+  ASSERT_TRUE(sum->step().value());
+  EXPECT_EQ(sum->integer(0), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(sum->integer(1), 3);
 }
 
 std::string columns_of(const std::string& path, const std::string& view) {
@@ -502,6 +534,19 @@ TEST(ContentCoding, RefusesUnknownCodingsAndBombs) {
   EXPECT_EQ(decode_content("not gzip", "gzip"), std::nullopt);
   const auto bomb = encode_content(std::string(10'000'000, '\0'), "gzip");
   EXPECT_EQ(decode_content(*bomb, "gzip", 1'000'000), std::nullopt);
+}
+
+TEST(ContentCoding, WhatBecomesTooLargeIsHashedAsItIs) {
+  Digest sha1 = Digest::sha1();
+  for (const std::size_t size : {4'000'000U, 5'000'000U}) {
+    const std::string body(size, '\0');
+    const std::string coded = *encode_content(body, "gzip");
+    EXPECT_EQ(decoded_sha1(sha1, coded, "gzip"), sha1.of(size < 4'194'304 ? body : coded));
+  }
+  EXPECT_EQ(searched_bytes_max(1), 4U << 20U);
+  EXPECT_EQ(searched_bytes_max(100'000), 20'000'000U);
+  EXPECT_EQ(searched_bytes_max(2'000'000), 32U << 20U);
+  EXPECT_EQ(searched_bytes_max(std::size_t{1} << 62U), 32U << 20U);
 }
 
 }  // namespace
