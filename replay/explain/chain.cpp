@@ -125,10 +125,10 @@ Joiner::Active* Joiner::find_above(const Attempt& attempt, int& rivals) const {
   const std::string_view client = address_of(attempt.connection.client);
   const Topology::Callers* callers = topology_.callers_of(attempt.connection.server);
   Active* best = nullptr;
-  const auto look = [&](const std::vector<Actives::iterator>& actives) {
-    const std::size_t begin = actives.size() > kLookBack ? actives.size() - kLookBack : 0;
-    for (std::size_t i = begin; i < actives.size(); ++i) {
-      Active& active = *actives[i];
+  const auto look = [&](const Places& actives) {
+    const auto from = static_cast<std::ptrdiff_t>(std::min(actives.size(), kLookBack));
+    for (auto place = std::prev(actives.end(), from); place != actives.end(); ++place) {
+      Active& active = **place;
       const Hop& hop = active.chain->hop;
       const auto end = hop.end();
       if (hop.server == attempt.connection.server || hop.begin > at || (end && *end < at)) continue;
@@ -229,11 +229,13 @@ void Joiner::add(Hop hop) {
   const auto end_seen = kept.end();
   const UnixTime until{end_seen ? end_seen->ns + kPassedOnWithin.count()
                                 : kept.begin.ns + kLongest.count()};
-  actives_.push_back({chain, tree, span_of(kept), until, next_++});
+  actives_.push_back(
+      {.chain = chain, .tree = tree, .span = span_of(kept), .until = until, .number = next_++});
   const auto active = std::prev(actives_.end());
+  const auto list_in = [&](Places& places) { return places.insert(places.end(), active); };
   for (const JoinKey& key : kept.keys)
-    by_key_[key.hash].push_back(active);
-  by_server_[kept.server].push_back(active);
+    active->of_keys.push_back(list_in(by_key_[key.hash]));
+  active->of_server = list_in(by_server_[kept.server]);
   ends_.push(active);
   while (actives_.size() > kActiveMax) {
     const auto first = ends_.top();
@@ -271,15 +273,15 @@ void Joiner::expire(UnixTime now) {
 }
 
 void Joiner::end(Actives::iterator active) {
-  const auto drop = [&](auto& index, const auto& key) {
+  const auto drop = [](auto& index, const auto& key, Places::iterator place) {
     const auto found = index.find(key);
-    // The first to begin is nearly always the first to end.
-    found->second.erase(std::find(found->second.begin(), found->second.end(), active));
+    found->second.erase(place);
     if (found->second.empty()) index.erase(found);
   };
-  for (const JoinKey& key : active->chain->hop.keys)
-    drop(by_key_, key.hash);
-  drop(by_server_, active->chain->hop.server);
+  const Hop& hop = active->chain->hop;
+  for (std::size_t i = 0; i < hop.keys.size(); ++i)
+    drop(by_key_, hop.keys[i].hash, active->of_keys[i]);
+  drop(by_server_, hop.server, active->of_server);
   Tree& tree = *active->tree;
   actives_.erase(active);
   if (--tree.active > 0) return;

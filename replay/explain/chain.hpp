@@ -54,6 +54,9 @@ class Joiner {
 
  private:
   struct Tree;
+  struct Active;
+  using Actives = std::list<Active>;
+  using Places = std::list<Actives::iterator>;
 
   struct Active {
     Chain* chain = nullptr;
@@ -61,6 +64,9 @@ class Joiner {
     Span span{};  // names its server by the chain's text
     UnixTime until{};
     std::uint64_t number = 0;
+    // Its places in the lists below, from which it goes at any time.
+    std::vector<Places::iterator> of_keys{};
+    Places::iterator of_server{};
   };
 
   struct Tree {
@@ -68,8 +74,6 @@ class Joiner {
     std::size_t active = 0;
     std::list<Tree>::iterator self;
   };
-
-  using Actives = std::list<Active>;
 
   struct Later {
     bool operator()(const Actives::iterator& a, const Actives::iterator& b) const {
@@ -107,8 +111,8 @@ class Joiner {
   std::list<Tree> trees_;
   Actives actives_;
   std::priority_queue<Actives::iterator, std::vector<Actives::iterator>, Later> ends_;
-  std::unordered_map<std::uint64_t, std::vector<Actives::iterator>> by_key_;
-  std::unordered_map<std::string, std::vector<Actives::iterator>> by_server_;
+  std::unordered_map<std::uint64_t, Places> by_key_;
+  std::unordered_map<std::string, Places> by_server_;
   std::uint64_t next_ = 0;
   std::deque<Attempt> attempts_;                  // until it is seen what was done after them
   std::multimap<std::int64_t, Failure> failing_;  // by their end, which is to come
