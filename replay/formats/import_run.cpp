@@ -184,6 +184,8 @@ Result<ImportReport> run_import(const Format& format,
                                 const std::atomic<bool>& stop,
                                 const std::function<void(std::uint64_t)>& progress) {
   RecordingSink sink(writer, stop, progress);
+  for (Input& input : inputs)
+    input.heed(stop);
   auto done = format.read(inputs, sink);
   if (!done) return with_advice(format, inputs, done.error());
   if (sink.failure) return *sink.failure;

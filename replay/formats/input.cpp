@@ -122,8 +122,14 @@ Result<std::optional<InputLine>> LineReader::next() {
   bool ended = false;
   while (!ended) {
     if (rest_.empty()) {
+      if (offset_ - line.offset > endless_bytes_) {
+        return usage_error(place_of(input_, line) + ": byte " + std::to_string(line.offset) +
+                           ": no line end within " + std::to_string(endless_bytes_) +
+                           " bytes; this is no file of lines");
+      }
       auto more = input_.read();
       if (!more) return more.error();
+      if (input_.stopped()) return std::optional<InputLine>{};
       if (more->empty()) break;
       rest_ = *more;
     }

@@ -1,6 +1,7 @@
 // A file to import, read once from its beginning; gzip is undone on the way.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,6 +35,13 @@ class Input {
   // Fails (usage) where the gzip data are damaged or cut off, (outside) where reading fails.
   Result<std::string_view> read();
 
+  // From now on it is over once `stop` is set, which outlives it.
+  void heed(const std::atomic<bool>& stop) { stop_ = &stop; }
+
+  [[nodiscard]] bool stopped() const {
+    return stop_ != nullptr && stop_->load(std::memory_order_relaxed);
+  }
+
   // How many bytes `read` has given.
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
 
@@ -50,6 +58,7 @@ class Input {
   std::string buffer_;
   std::string beginning_;
   std::uint64_t offset_ = 0;
+  const std::atomic<bool>* stop_ = nullptr;
 };
 
 // A line, without its line end (LF or CRLF). The text lives until the next line is read.
@@ -60,20 +69,25 @@ struct InputLine {
   bool whole = true;         // false: it was longer than the reader keeps, and is cut off
 };
 
-// The lines of an input. A line's memory is bounded: what is longer is cut off and said so.
+// The lines of an input. A line's memory is bounded: what is longer is cut off and said so. What
+// goes on without any line end is no file of lines.
 class LineReader {
  public:
-  explicit LineReader(Input& input, std::size_t line_bytes_max = kLineBytesMax)
-      : input_(input), line_bytes_max_(line_bytes_max) {}
+  explicit LineReader(Input& input,
+                      std::size_t line_bytes_max = kLineBytesMax,
+                      std::uint64_t endless_bytes = kEndlessBytes)
+      : input_(input), line_bytes_max_(line_bytes_max), endless_bytes_(endless_bytes) {}
 
   static constexpr std::size_t kLineBytesMax = std::size_t{64} * 1024 * 1024;
+  static constexpr std::uint64_t kEndlessBytes = std::uint64_t{256} * 1024 * 1024;
 
-  // Nothing at the end.
+  // Nothing at the end, or where the input was stopped. Fails (usage) on an endless line.
   Result<std::optional<InputLine>> next();
 
  private:
   Input& input_;
   std::size_t line_bytes_max_;
+  std::uint64_t endless_bytes_;
   std::string line_;
   std::string_view rest_;
   std::uint64_t number_ = 0;

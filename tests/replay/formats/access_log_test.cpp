@@ -2,6 +2,7 @@
 #include "replay/formats/access_log.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -269,6 +270,29 @@ TEST_F(AccessLogTest, OurOwnLog) {
       R"({"time":"2026-11-30T10:10:00.123Z","method":null,"target":null,"status":400,"cause":"malformed_request"})");
   EXPECT_FALSE(refused.request);
   EXPECT_EQ(refused.response->status, 400);
+}
+
+TEST(LineReader, ALineWithoutEndIsAnErrorWithItsPlace) {
+  Input input = Input::from_bytes("one\n" + std::string(2'000'000, '\0'), "a.log");
+  LineReader lines(input, 1000, 1'000'000);
+  ASSERT_TRUE(lines.next());
+  const auto endless = lines.next();
+  ASSERT_FALSE(endless);
+  EXPECT_EQ(endless.error().message,
+            "a.log:2: byte 4: no line end within 1000000 bytes; this is no file of lines");
+  Input shorter = Input::from_bytes("one\n" + std::string(900'000, '\0'), "a.log");
+  LineReader cut(shorter, 1000, 1'000'000);
+  ASSERT_TRUE(cut.next());
+  EXPECT_FALSE(cut.next().value()->whole);
+}
+
+TEST(LineReader, IsStoppedInsideALine) {
+  Input input = Input::from_bytes(std::string(2'000'000, '\0'), "a.log");
+  std::atomic<bool> stop{true};
+  input.heed(stop);
+  LineReader lines(input);
+  EXPECT_FALSE(lines.next().value());
+  EXPECT_LT(input.offset(), 1'000'000U);
 }
 
 }  // namespace
