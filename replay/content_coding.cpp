@@ -64,11 +64,12 @@ Bytef* input_of(std::string_view bytes) {
   return const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes.data()));
 }
 
-std::optional<std::string> inflate_all(std::string_view body, int window, std::size_t bytes_max) {
+std::optional<DecodedPrefix> inflate_all(std::string_view body, int window, std::size_t bytes_max) {
   z_stream stream{};
   if (inflateInit2(&stream, window) != Z_OK) return std::nullopt;
   const std::unique_ptr<z_stream, EndInflate> guard(&stream);
-  std::string out;
+  DecodedPrefix decoded;
+  std::string& out = decoded.content;
   std::array<Bytef, kPieceBytes> piece{};
   std::size_t begun = 0;
   while (begun < body.size()) {
@@ -89,26 +90,32 @@ std::optional<std::string> inflate_all(std::string_view body, int window, std::s
     if (code == Z_STREAM_END) {
       // Another gzip member may follow; anything else behind the end is ignored, as browsers do.
       const bool member = window == kGzipWindow && body.substr(begun).starts_with("\x1f\x8b");
-      if (!member) return out;
+      if (!member) {
+        decoded.trailing = begun < body.size();
+        return decoded;
+      }
       inflateReset(&stream);
     } else if (stream.avail_in > 0) {
       return std::nullopt;
     }
   }
-  return std::nullopt;  // the end was not reached
+  decoded.ended = false;
+  return decoded;
 }
 
-std::optional<std::string> decode_deflate(std::string_view body, std::size_t bytes_max) {
+std::optional<DecodedPrefix> decode_deflate(std::string_view body, std::size_t bytes_max) {
   auto wrapped = inflate_all(body, kZlibWindow, bytes_max);
-  if (wrapped) return wrapped;
-  return inflate_all(body, kRawWindow, bytes_max);
+  if (wrapped && wrapped->ended) return wrapped;
+  auto raw = inflate_all(body, kRawWindow, bytes_max);
+  return wrapped && (!raw || !raw->ended) ? std::move(wrapped) : std::move(raw);
 }
 
-std::optional<std::string> decode_brotli(std::string_view body, std::size_t bytes_max) {
+std::optional<DecodedPrefix> decode_brotli(std::string_view body, std::size_t bytes_max) {
   const std::unique_ptr<BrotliDecoderState, decltype(&BrotliDecoderDestroyInstance)> state(
       BrotliDecoderCreateInstance(nullptr, nullptr, nullptr), &BrotliDecoderDestroyInstance);
   if (!state) return std::nullopt;
-  std::string out;
+  DecodedPrefix decoded;
+  std::string& out = decoded.content;
   std::array<std::uint8_t, kPieceBytes> piece{};
   std::size_t input_left = body.size();
   const auto* input = reinterpret_cast<const std::uint8_t*>(body.data());
@@ -119,17 +126,22 @@ std::optional<std::string> decode_brotli(std::string_view body, std::size_t byte
                                                       &output_left, &output, nullptr);
     out.append(reinterpret_cast<const char*>(piece.data()), piece.size() - output_left);
     if (out.size() > bytes_max) return std::nullopt;
-    if (result == BROTLI_DECODER_RESULT_SUCCESS) return out;
-    if (result != BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT) return std::nullopt;
+    if (result == BROTLI_DECODER_RESULT_ERROR) return std::nullopt;
+    if (result == BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT) continue;
+    if (BrotliDecoderHasMoreOutput(state.get()) == BROTLI_TRUE) continue;
+    decoded.ended = result == BROTLI_DECODER_RESULT_SUCCESS;
+    decoded.trailing = input_left > 0;
+    return decoded;
   }
 }
 
-std::optional<std::string> decode_zstd(std::string_view body, std::size_t bytes_max) {
+std::optional<DecodedPrefix> decode_zstd(std::string_view body, std::size_t bytes_max) {
   const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream(ZSTD_createDStream(),
                                                                           &ZSTD_freeDStream);
   if (!stream) return std::nullopt;
   ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax, kZstdWindowLogMax);
-  std::string out;
+  DecodedPrefix decoded;
+  std::string& out = decoded.content;
   std::array<char, kPieceBytes> piece{};
   ZSTD_inBuffer input{body.data(), body.size(), 0};
   std::size_t wanted = 1;
@@ -142,14 +154,16 @@ std::optional<std::string> decode_zstd(std::string_view body, std::size_t bytes_
     const bool more_output = output.pos == output.size;
     if (input.pos == input.size && !more_output) break;
   }
-  if (wanted != 0) return std::nullopt;
-  return out;
+  decoded.ended = wanted == 0;
+  return decoded;
 }
 
-std::optional<std::string> decode_one(std::string_view body, Coding coding, std::size_t bytes_max) {
+std::optional<DecodedPrefix> decode_one(std::string_view body,
+                                        Coding coding,
+                                        std::size_t bytes_max) {
   switch (coding) {
     case Coding::identity:
-      return std::string(body);
+      return DecodedPrefix{.content = std::string(body)};
     case Coding::gzip:
       return inflate_all(body, kGzipWindow, bytes_max);
     case Coding::deflate:
@@ -222,16 +236,26 @@ std::optional<std::string> encode_one(std::string_view body, Coding coding) {
 std::optional<std::string> decode_content(std::string_view body,
                                           std::string_view codings,
                                           std::size_t bytes_max) {
+  auto decoded = decode_prefix(body, codings, bytes_max);
+  if (!decoded || !decoded->ended) return std::nullopt;
+  return std::move(decoded->content);
+}
+
+std::optional<DecodedPrefix> decode_prefix(std::string_view body,
+                                           std::string_view codings,
+                                           std::size_t bytes_max) {
   std::vector<Coding> list = codings_of(codings);
-  std::string current;
-  bool decoded = false;
-  for (; !list.empty(); list.pop_back()) {
-    auto next = decode_one(decoded ? std::string_view(current) : body, list.back(), bytes_max);
+  if (list.empty()) return DecodedPrefix{.content = std::string(body)};
+  DecodedPrefix current;
+  for (bool first = true; !list.empty(); list.pop_back(), first = false) {
+    const std::string_view coded = first ? body : std::string_view(current.content);
+    auto next = decode_one(coded, list.back(), bytes_max);
     if (!next) return std::nullopt;
+    next->ended = next->ended && current.ended;
+    next->trailing = next->trailing || current.trailing;
     current = std::move(*next);
-    decoded = true;
   }
-  return decoded ? current : std::string(body);
+  return current;
 }
 
 std::optional<std::string> encode_content(std::string_view body, std::string_view codings) {

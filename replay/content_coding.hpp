@@ -28,6 +28,17 @@ inline constexpr std::size_t kDecodedBytesMax = 256U * 1024U * 1024U;
                                                         std::string_view codings,
                                                         std::size_t bytes_max = kDecodedBytesMax);
 
+// The same of a body that may break off: as far as it goes.
+struct DecodedPrefix {
+  std::string content{};
+  bool ended = true;      // else the coding's end is missing
+  bool trailing = false;  // bytes that belong to nothing follow the end
+};
+
+[[nodiscard]] std::optional<DecodedPrefix> decode_prefix(std::string_view body,
+                                                         std::string_view codings,
+                                                         std::size_t bytes_max = kDecodedBytesMax);
+
 // The reverse; nothing if a coding is unknown.
 [[nodiscard]] std::optional<std::string> encode_content(std::string_view body,
                                                         std::string_view codings);

@@ -99,11 +99,17 @@ class Texts {
 bool tells_a_loss(const LedgerLine& line) {
   if (line.count == 0 && line.bytes == 0) return false;
   if (line.what.starts_with("lost: ") || line.what.starts_with("tap overflow")) return true;
-  constexpr std::string_view kLosses[] = {"kernel drops",          "interface drops",
-                                          "queue drops",           "gaps",
-                                          "requests partial",      "answers partial",
-                                          "packets cut short",     "packets: undecodable",
-                                          "connections forgotten", "fragments never completed"};
+  constexpr std::string_view kLosses[] = {"kernel drops",
+                                          "interface drops",
+                                          "queue drops",
+                                          "gaps",
+                                          "requests partial",
+                                          "answers partial",
+                                          "packets cut short",
+                                          "packets: undecodable",
+                                          "connections forgotten",
+                                          "fragments never completed",
+                                          "redacted bodies dropped"};
   return std::find(std::begin(kLosses), std::end(kLosses), line.what) != std::end(kLosses);
 }
 

@@ -141,6 +141,7 @@ Result<void> Recording::State::read_message(const Statement& row,
   }
   message.complete = row.integer(first + 3) != 0;
   message.redacted = row.integer(first + 4) != 0;
+  message.body_dropped = row.integer(first + 4) == kBodyDropped;
   message.defects = row.text(first + 5);
   return {};
 }

@@ -42,9 +42,10 @@ struct RecordedRequest {
   std::vector<RecordedField> fields{};  // in order
   std::string body{};
   std::vector<RecordedField> trailers{};  // behind the body
-  bool complete = true;
-  bool redacted = false;  // a secret in it was replaced
-  std::string defects{};  // what is wrong with it, as in "bare_lf,length_and_coding"
+  bool complete = true;                   // on the wire
+  bool redacted = false;                  // a secret in it was replaced
+  bool body_dropped = false;  // by redaction, which could not read it: the body is empty
+  std::string defects{};      // what is wrong with it, as in "bare_lf,length_and_coding"
 
   bool operator==(const RecordedRequest&) const = default;
 };
@@ -58,10 +59,17 @@ struct RecordedResponse {
   std::vector<RecordedField> trailers{};  // behind the body
   bool complete = true;
   bool redacted = false;
+  bool body_dropped = false;
   std::string defects{};
 
   bool operator==(const RecordedResponse&) const = default;
 };
+
+// Whether all of it is here.
+template <class Message>
+[[nodiscard]] bool is_whole(const Message& message) {
+  return message.complete && !message.body_dropped;
+}
 
 // How TCP carried a request; only a capture knows it. Places count the bytes of the client's stream
 // and are good for comparing with those of the connection's sides.

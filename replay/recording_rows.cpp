@@ -111,7 +111,7 @@ void bind_message(Statement& insert,
     insert.bind_blob(first + 4, body.sha1);
   }
   insert.bind(first + 5, std::int64_t{message.complete});
-  insert.bind(first + 6, std::int64_t{message.redacted});
+  insert.bind(first + 6, message.body_dropped ? kBodyDropped : std::int64_t{message.redacted});
   bind_optional(insert, first + 7, message.defects);
 }
 

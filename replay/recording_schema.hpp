@@ -24,6 +24,9 @@ inline constexpr const char* kForgetUnfinished = "DELETE FROM t_ledger WHERE wha
 // The line of the ledger whose note is the same in recordings that hide the same under one key.
 inline constexpr std::string_view kRedactionLine = "redaction rules and key";
 
+// In `request_redacted` and `response_redacted`, beside 0 and 1.
+inline constexpr std::int64_t kBodyDropped = 2;
+
 // Fields as the file holds them: one "name: value" a line; trailers, if there are any, behind an
 // empty line. Names hold no colon, and a line feed in a value (HTTP has none) becomes a space, so
 // reading gives back what was written.

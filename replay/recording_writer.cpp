@@ -128,7 +128,7 @@ std::vector<LedgerLine> ledger_of(const BodyStore::Counts& bodies,
   lines.push_back({"redacted tokens", counts.content.tokens, 0, "known by their form"});
   lines.push_back({"redacted numbers", counts.content.numbers, 0, "of cards and phones"});
   lines.push_back({"redacted bodies dropped", counts.dropped_bodies, counts.dropped_bytes,
-                   "could not be decoded, so not be searched"});
+                   "content coding that cannot be undone, so not searched"});
   return lines;
 }
 
@@ -190,7 +190,9 @@ struct RecordingWriter::State {
   template <class Message>
   Result<StoredBody> store_body(const std::optional<Message>& message,
                                 const std::optional<std::string>& plain);
-  Result<void> add(std::int64_t id, const RecordedExchange& exchange, const PlainBodies& plain);
+  Result<void> add(std::int64_t id,
+                   const RecordedExchange& exchange,
+                   const RedactedBodies& looked_into);
   Result<void> connect(const RecordedExchange& exchange);
   Result<void> commit();
   Result<void> complete(std::span<const LedgerLine> ledger);
@@ -263,11 +265,11 @@ Result<void> RecordingWriter::State::connect(const RecordedExchange& exchange) {
 
 Result<void> RecordingWriter::State::add(std::int64_t id,
                                          const RecordedExchange& exchange,
-                                         const PlainBodies& plain) {
+                                         const RedactedBodies& looked_into) {
   if (auto done = connect(exchange); !done) return done;
-  const auto request = store_body(exchange.request, plain.request);
+  const auto request = store_body(exchange.request, looked_into.request.plain);
   if (!request) return request.error();
-  const auto response = store_body(exchange.response, plain.response);
+  const auto response = store_body(exchange.response, looked_into.response.plain);
   if (!response) return response.error();
   if (auto done = rows->add(id, exchange, *request, *response); !done) return done;
   ++exchanges;
@@ -301,11 +303,21 @@ Result<std::int64_t> RecordingWriter::add(RecordedExchange exchange) {
     exchange.latency.reset();
     ++state.backwards;
   }
-  PlainBodies plain;
-  if (state.redactor) plain = state.redactor->redact(exchange);
+  const RedactedBodies bodies =
+      state.redactor ? state.redactor->redact(exchange) : RedactedBodies{};
   const std::int64_t id = exchange.id != 0 ? exchange.id : state.next_id;
   state.next_id = std::max(state.next_id, id + 1);
-  if (auto done = state.checked(state.add(id, exchange, plain)); !done) return done.error();
+  if (auto done = state.checked(state.add(id, exchange, bodies)); !done) return done.error();
+  for (const auto& [direction, bytes] : {std::pair("request", bodies.request.dropped_bytes),
+                                         std::pair("response", bodies.response.dropped_bytes)}) {
+    if (bytes == 0) continue;
+    const RecordedLoss loss{.at = exchange.at,
+                            .connection = exchange.connection,
+                            .direction = direction,
+                            .reason = "redacted",
+                            .bytes = bytes};
+    if (auto done = add(loss); !done) return done.error();
+  }
   return id;
 }
 

@@ -6,6 +6,7 @@
 #include "gateway/http/head.hpp"
 #include "replay/content_coding.hpp"
 #include "replay/redact/encodings.hpp"
+#include "replay/redact/text.hpp"
 
 namespace gatedrill::replay {
 namespace {
@@ -19,6 +20,23 @@ std::string canonical(std::string_view value) {
     value = value.substr(1, value.size() - 2);
   }
   return percent_decoded(value, Plus::is_itself);
+}
+
+// Credentials without a scheme may have spaces, except in the fields that have one (RFC 9110 11.6).
+bool is_scheme(std::string_view field, std::string_view word) {
+  constexpr std::size_t kBytesMax = 20;
+  if (is_credential_scheme(word)) return true;
+  return (equals_ignoring_case(field, "Authorization") ||
+          equals_ignoring_case(field, "Proxy-Authorization")) &&
+         word.size() <= kBytesMax &&
+         std::all_of(word.begin(), word.end(), [](char c) { return is_letter(c) || c == '-'; });
+}
+
+bool names_a_host(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kNames = {"Host", "X-Forwarded-Host", "X-Original-Host",
+                                                      ":authority"};
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [&](std::string_view host) { return equals_ignoring_case(name, host); });
 }
 
 // Fields that say what the bytes of a body add up to. Of a redacted one they would be wrong, and
@@ -63,15 +81,46 @@ std::string Redactor::redact_cookies(std::string_view value, bool attributes) {
 }
 
 // "Bearer abc" keeps its scheme. Basic credentials are the same as "user:password" in a URL.
-std::string Redactor::redact_credentials(std::string_view value) {
+std::string Redactor::redact_credentials(std::string_view name, std::string_view value) {
   const std::size_t space = value.find(' ');
-  if (space == std::string_view::npos) return pseudonym(canonical(value));
+  if (space == std::string_view::npos || !is_scheme(name, value.substr(0, space))) {
+    return pseudonym(canonical(value));
+  }
   const std::string_view secret = trimmed(value.substr(space + 1));
   const std::string scheme(value.substr(0, space + 1));
   if (equals_ignoring_case(value.substr(0, space), "Basic")) {
     if (const auto decoded = base64_decoded(secret)) return scheme + pseudonym(*decoded);
   }
   return scheme + pseudonym(canonical(secret));
+}
+
+// Browsers can send a token only as a protocol: "bearer, abc", or "base64url.bearer.x.abc".
+bool Redactor::redact_protocols(std::string& list) {
+  std::string out;
+  bool secret = false;  // as the protocol before says
+  bool changed = false;
+  for (std::string_view rest = list; !rest.empty();) {
+    const std::string_view item = rest.substr(0, rest.find(','));
+    const std::string_view protocol = trimmed(item);
+    const std::size_t point = protocol.rfind('.');
+    const bool holds = contains_ignoring_case(protocol, "bearer.");
+    const std::string_view kept = secret || !holds ? "" : protocol.substr(0, point + 1);
+    const bool hidden = (secret || holds) && !protocol.empty();
+    if (hidden) {
+      out.append(item.substr(0, item.find(protocol))).append(kept);
+      out.append(pseudonym(protocol.substr(kept.size())));
+    } else {
+      out.append(item);
+    }
+    changed = changed || hidden;
+    secret = secret || content_.kind(protocol, kField) == NameKind::secret;
+    rest.remove_prefix(item.size());
+    if (rest.empty()) break;
+    out.push_back(',');
+    rest.remove_prefix(1);
+  }
+  if (changed) list = std::move(out);
+  return changed;
 }
 
 bool Redactor::redact_field(RecordedField& field) {
@@ -82,7 +131,9 @@ bool Redactor::redact_field(RecordedField& field) {
     const std::string_view word = std::string_view(field.name).substr(0, space);
     if (content_.kind(word, kField) != NameKind::secret &&
         !contains_ignoring_case(word, "cookie")) {
-      return false;
+      auto redacted = content_.loose(field.name);
+      if (redacted) field.name = std::move(*redacted);
+      return redacted.has_value();
     }
     field.name =
         std::string(word) + " " + pseudonym(std::string_view(field.name).substr(space + 1));
@@ -91,7 +142,7 @@ bool Redactor::redact_field(RecordedField& field) {
   const NameKind kind = content_.kind(field.name, kField);
   if (kind == NameKind::allowed) return false;
   if (kind == NameKind::secret) {
-    field.value = redact_credentials(field.value);
+    field.value = redact_credentials(field.name, field.value);
     return true;
   }
   const std::string_view name = field.name;
@@ -105,9 +156,28 @@ bool Redactor::redact_field(RecordedField& field) {
       return true;
     }
   }
+  if (names_a_host(name)) {
+    auto redacted = content_.authority(field.value);
+    if (redacted) field.value = std::move(*redacted);
+    return redacted.has_value();
+  }
+  if (equals_ignoring_case(name, "Sec-WebSocket-Protocol")) return redact_protocols(field.value);
   auto redacted = content_.value(field.value, kind);
   if (redacted) field.value = std::move(*redacted);
   return redacted.has_value();
+}
+
+// It may hold a secret that cannot be seen.
+template <class Message>
+bool Redactor::drop_body(Message& message) {
+  ++counts_.dropped_bodies;
+  counts_.dropped_bytes += message.body.size();
+  message.body.clear();
+  message.body_dropped = true;
+  for (RecordedField& field : message.fields) {
+    if (is_digest(field.name)) field.value = pseudonym(field.value);
+  }
+  return true;
 }
 
 template <class Message>
@@ -117,18 +187,22 @@ bool Redactor::redact_body(Message& message, std::optional<std::string>& plain) 
   const std::string_view coding = value_of(message.fields, "Content-Encoding");
   std::optional<std::string> redacted;
   if (is_coded(coding)) {
-    plain = decode_content(message.body, coding, searched_bytes_max(message.body.size()));
-    if (plain) {
-      auto redacted_plain = content_.body(*plain, type);
-      if (redacted_plain) redacted = encode_content(*redacted_plain, coding);
-      if (redacted) plain = std::move(redacted_plain);
-    } else if (contains_ignoring_case(type, "json") || contains_ignoring_case(type, "form")) {
-      // It may hold a secret that cannot be seen.
-      ++counts_.dropped_bodies;
-      counts_.dropped_bytes += message.body.size();
-      message.body.clear();
-      message.complete = false;
-      return true;
+    auto decoded = decode_prefix(message.body, coding, searched_bytes_max(message.body.size()));
+    // Of a message that breaks off, so does the coding. Else it is not what it says.
+    const bool readable =
+        decoded && (decoded->ended || (!message.complete && !decoded->content.empty()));
+    if (!readable) return drop_body(message);
+    auto redacted_plain = content_.body(decoded->content, type);
+    // What could not be read is taken away.
+    const bool unread = !decoded->ended || decoded->trailing;
+    const bool changed = redacted_plain || unread;
+    plain = redacted_plain ? std::move(*redacted_plain) : std::move(decoded->content);
+    if (changed) {
+      redacted = encode_content(*plain, coding);
+      if (!redacted) {
+        plain.reset();
+        return drop_body(message);
+      }
     }
   } else {
     redacted = content_.body(message.body, type);
@@ -147,7 +221,7 @@ bool Redactor::redact_body(Message& message, std::optional<std::string>& plain) 
 }
 
 template <class Message>
-void Redactor::redact_message(Message& message, std::optional<std::string>& plain) {
+RedactedBody Redactor::redact_message(Message& message) {
   for (auto* fields : {&message.fields, &message.trailers}) {
     for (RecordedField& field : *fields) {
       if (!redact_field(field)) continue;
@@ -155,21 +229,48 @@ void Redactor::redact_message(Message& message, std::optional<std::string>& plai
       message.redacted = true;
     }
   }
-  if (redact_body(message, plain)) message.redacted = true;
+  RedactedBody body;
+  const std::size_t body_bytes = message.body.size();
+  if (redact_body(message, body.plain)) message.redacted = true;
+  if (message.body_dropped) body.dropped_bytes = body_bytes;
+  return body;
 }
 
-PlainBodies Redactor::redact(RecordedExchange& exchange) {
-  PlainBodies plain;
+// Of CONNECT the target is an authority; of HTTP/2 the host stands in no field.
+void Redactor::redact_authority(RecordedExchange& exchange, RecordedRequest& request) {
+  if (request.method == "CONNECT") {
+    if (auto target = content_.authority(request.target)) {
+      request.target = std::move(*target);
+      request.redacted = true;
+    }
+  }
+  if (auto host = content_.authority(exchange.host)) {
+    exchange.host = std::move(*host);
+    request.redacted = true;
+  }
+}
+
+RedactedBodies Redactor::redact(RecordedExchange& exchange) {
+  RedactedBodies bodies;
   if (exchange.request) {
     RecordedRequest& request = *exchange.request;
+    redact_authority(exchange, request);
     if (auto target = content_.url(request.target)) {
       request.target = std::move(*target);
       request.redacted = true;
     }
-    redact_message(request, plain.request);
+    bodies.request = redact_message(request);
   }
-  if (exchange.response) redact_message(*exchange.response, plain.response);
-  return plain;
+  if (exchange.response) {
+    RecordedResponse& response = *exchange.response;
+    if (auto reason = response.reason.size() < kFormBytesMin ? std::nullopt
+                                                             : content_.loose(response.reason)) {
+      response.reason = std::move(*reason);
+      response.redacted = true;
+    }
+    bodies.response = redact_message(response);
+  }
+  return bodies;
 }
 
 RedactionCounts Redactor::counts() const {

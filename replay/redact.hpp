@@ -28,11 +28,15 @@ struct RedactionCounts {
   ContentCounts content{};
 };
 
-// Bodies without their content codings, where they had to be looked into. Those of a redacted
-// exchange are as redacted.
-struct PlainBodies {
-  std::optional<std::string> request{};
-  std::optional<std::string> response{};
+// What became of the body of a message.
+struct RedactedBody {
+  std::optional<std::string> plain{};  // as redacted, without its codings, if it was looked into
+  std::uint64_t dropped_bytes = 0;     // 0: it was not dropped
+};
+
+struct RedactedBodies {
+  RedactedBody request{};
+  RedactedBody response{};
 };
 
 // Not thread-safe.
@@ -44,7 +48,7 @@ class Redactor {
   Redactor(SecretNames names, Pseudonyms pseudonyms)
       : content_(std::move(names), std::move(pseudonyms)) {}
 
-  PlainBodies redact(RecordedExchange& exchange);
+  RedactedBodies redact(RecordedExchange& exchange);
 
   [[nodiscard]] RedactionCounts counts() const;
 
@@ -52,12 +56,16 @@ class Redactor {
 
  private:
   template <class Message>
-  void redact_message(Message& message, std::optional<std::string>& plain);
+  RedactedBody redact_message(Message& message);
   bool redact_field(RecordedField& field);
+  bool redact_protocols(std::string& list);
+  void redact_authority(RecordedExchange& exchange, RecordedRequest& request);
   template <class Message>
   bool redact_body(Message& message, std::optional<std::string>& plain);
+  template <class Message>
+  bool drop_body(Message& message);
   std::string redact_cookies(std::string_view value, bool attributes);
-  std::string redact_credentials(std::string_view value);
+  std::string redact_credentials(std::string_view name, std::string_view value);
 
   ContentRedactor content_;
   RedactionCounts counts_;

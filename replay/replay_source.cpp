@@ -89,18 +89,17 @@ std::optional<Reason> reason_to_skip(const RecordedExchange& exchange) {
   if (!exchange.request || exchange.request->method.empty()) return Reason::request_not_seen;
   const RecordedRequest& request = *exchange.request;
   if (request.method == "CONNECT") return Reason::connect_method;
-  if (!request.complete) return Reason::request_incomplete;
+  if (!is_whole(request)) return Reason::request_incomplete;
   const bool switched = exchange.tunnel || (exchange.response && exchange.response->status == 101);
   const auto upgrade = find(request.fields, "Upgrade");
   if (switched || (upgrade && equals_ignoring_case(*upgrade, "websocket"))) return Reason::upgrade;
   return std::nullopt;
 }
 
-// A redacted body holds pseudonyms, which show unless it is coded, or was dropped.
+// A redacted body holds pseudonyms, which show unless it is coded.
 bool body_was_redacted(const RecordedResponse& response) {
-  return response.redacted &&
-         (response.body.empty() || response.body.find("redacted-") != std::string::npos ||
-          find(response.fields, "Content-Encoding"));
+  return response.redacted && (response.body.find("redacted-") != std::string::npos ||
+                               find(response.fields, "Content-Encoding"));
 }
 
 std::optional<ExpectedAnswer> expected_answer(const RecordedExchange& exchange) {
@@ -109,7 +108,7 @@ std::optional<ExpectedAnswer> expected_answer(const RecordedExchange& exchange) 
   ExpectedAnswer expected;
   expected.status = response.status;
   expected.body_bytes = response.body.size();
-  const bool as_it_was = response.complete && !body_was_redacted(response);
+  const bool as_it_was = is_whole(response) && !body_was_redacted(response);
   if (as_it_was) expected.body_digest = http::BodyDigest::of(response.body);
   return expected;
 }

@@ -34,7 +34,8 @@ Result<std::vector<TrafficSummary::Share>> shares(const Database& database,
 Result<void> count_exchanges(const Database& database, TrafficSummary& summary) {
   auto rows = database.prepare(
       "SELECT count(*), count(method), count(status), "
-      "total(request_complete = 0 OR response_complete = 0), min(at_ns), max(at_ns), "
+      "total(request_complete = 0 OR response_complete = 0 OR request_redacted = 2 OR "
+      "response_redacted = 2), min(at_ns), max(at_ns), "
       "(SELECT count(*) FROM t_connections) FROM t_exchanges");
   if (!rows) return rows.error();
   auto row = rows->step();
@@ -143,6 +144,9 @@ std::string render_message(const std::string& first_line, const Message& message
     text += "(trailer) " + printable(field.name) + ": " + printable(field.value) + "\n";
   }
   if (!message.complete) text += "(not complete)\n";
+  if (message.body_dropped) {
+    text += "(the body was dropped: its coding could not be undone to look for secrets)\n";
+  }
   if (message.redacted) text += "(secrets replaced)\n";
   if (!message.defects.empty()) text += "(defects: " + printable(message.defects) + ")\n";
   return text;

@@ -46,7 +46,7 @@ bool is_path(std::string_view target) {
 std::string_view reason_to_leave_out(const RecordedExchange& exchange) {
   if (!exchange.request) return "exchanges left out: the request was not seen";
   const RecordedRequest& request = *exchange.request;
-  if (!request.complete) return "exchanges left out: the request is not whole";
+  if (!is_whole(request)) return "exchanges left out: the request is not whole";
   if (exchange.tunnel || request.method == "CONNECT") return "exchanges left out: a tunnel";
   if (!http::is_token(request.method) || !on_one_line(request.target) || request.target.empty()) {
     return "exchanges left out: the request cannot be written as HTTP/1";

@@ -67,7 +67,7 @@ class GorWriter {
  private:
   bool write_request(const RecordedExchange& exchange, std::string_view id) {
     const RecordedRequest& request = *exchange.request;
-    if (!request.complete) {
+    if (!is_whole(request)) {
       notes_.add("exchanges left out: the request is not whole", exchange.id);
       return false;
     }
@@ -87,7 +87,7 @@ class GorWriter {
 
   void write_answer(const RecordedExchange& exchange, std::string_view id) {
     const RecordedResponse& response = *exchange.response;
-    if (!response.complete) {
+    if (!is_whole(response)) {
       notes_.add("answers left out: not whole", exchange.id);
       return;
     }

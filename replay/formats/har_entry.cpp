@@ -306,6 +306,7 @@ void HarEntryReader::read_request(const Json& json, const Url& url, Place& at) {
   request.fields = fields_of(json);
   request.defects = text_of(own, "defects");
   request.redacted = member(own, "redacted") == Json(true);
+  request.body_dropped = member(own, "body_dropped") == Json(true);
   const Json& post_data = member(json, "postData");
   if (post_data.is_object()) read_request_body(post_data, own.is_object(), at);
   if (own.is_object()) {
@@ -375,6 +376,7 @@ void HarEntryReader::read_response(const Json& entry, Place& at) {
   const Json& response_own = member(json, "_gatedrill");
   response.defects = text_of(response_own, "defects");
   response.redacted = member(response_own, "redacted") == Json(true);
+  response.body_dropped = member(response_own, "body_dropped") == Json(true);
   read_content(json, at);
   if (response_own.is_object()) {
     response.complete = member(response_own, "complete") != Json(false);

@@ -64,10 +64,12 @@ bool url_holds(std::string_view target) {
   return target.starts_with('/') && is_utf8(target) && target.find('#') == std::string_view::npos;
 }
 
-Json message_own(bool complete, bool redacted, const std::string& defects) {
-  Json own = {{"complete", complete}};
-  if (redacted) own["redacted"] = true;
-  if (!defects.empty()) own["defects"] = text(defects);
+template <class Message>
+Json message_own(const Message& message) {
+  Json own = {{"complete", message.complete}};
+  if (message.redacted) own["redacted"] = true;
+  if (message.body_dropped) own["body_dropped"] = true;
+  if (!message.defects.empty()) own["defects"] = text(message.defects);
   return own;
 }
 
@@ -100,7 +102,7 @@ Json request_json(const RecordedExchange& exchange) {
       post_data["comment"] = "no text; HAR 1.2 has no place for other bytes";
     }
   }
-  json["_gatedrill"] = message_own(request.complete, request.redacted, request.defects);
+  json["_gatedrill"] = message_own(request);
   if (exchange.request && !url_holds(request.target)) {
     json["_gatedrill"]["target"] = text(request.target);
     if (!is_utf8(request.target)) json["_gatedrill"]["target_latin1"] = true;
@@ -141,7 +143,7 @@ Json response_json(const RecordedExchange& exchange) {
                {"headersSize", -1},
                {"bodySize", exchange.response ? Json(response.body.size()) : Json(-1)}};
   if (exchange.response) {
-    json["_gatedrill"] = message_own(response.complete, response.redacted, response.defects);
+    json["_gatedrill"] = message_own(response);
   }
   return json;
 }
@@ -204,6 +206,10 @@ void note(const RecordedExchange& exchange, ExportNotes& notes) {
   }
   if (exchange.response && !exchange.response->complete) {
     notes.add("answers that are not whole (_gatedrill.complete is false)", exchange.id);
+  }
+  if ((exchange.request && exchange.request->body_dropped) ||
+      (exchange.response && exchange.response->body_dropped)) {
+    notes.add("bodies that redaction dropped (_gatedrill.body_dropped)", exchange.id);
   }
   if (exchange.request && !is_utf8(exchange.request->body)) {
     notes.add("binary request bodies, which other programs do not find (postData._base64)",

@@ -123,6 +123,7 @@ void get_message(Members& members, Message& message) {
   members.get("body", message.body);
   members.get("complete", message.complete);
   members.get("redacted", message.redacted);
+  members.get("body_dropped", message.body_dropped);
   members.get("defects", message.defects);
   get_fields(members, "fields", message.fields);
   get_fields(members, "trailers", message.trailers);

@@ -49,6 +49,7 @@ void add_message(Json& json, const Message& message) {
   set(json, "body", message.body);
   if (!message.complete) json["complete"] = false;
   if (message.redacted) json["redacted"] = true;
+  if (message.body_dropped) json["body_dropped"] = true;
   set(json, "defects", message.defects);
 }
 

@@ -141,7 +141,7 @@ bool write_message(WireMessage& wire,
   std::optional<Framing> framing = choose(named, message.body, cut_inside, http10);
   if (!framing) return false;
   // What is missing stays missing: the framing still counts it.
-  if (!message.complete && *framing == Framing::length) framing = Framing::as_named;
+  if (!is_whole(message) && *framing == Framing::length) framing = Framing::as_named;
   wire.changes.framing = *framing == Framing::length || *framing == Framing::chunked;
   wire.ends_at_close = *framing == Framing::as_named && named.kind == http::BodyKind::until_close;
   append_fields(wire, message.fields, *framing, message.body.size());

@@ -5,6 +5,7 @@
 
 #include "replay/redact/encodings.hpp"
 #include "replay/redact/text.hpp"
+#include "replay/redact/wide_text.hpp"
 
 namespace gatedrill::replay {
 namespace {
@@ -30,26 +31,49 @@ bool looks_like_markup(std::string_view text) {
 
 bool looks_like_url(std::string_view text, const TextTraits& traits) {
   const bool may_be = text.front() == '/'
-                          ? traits.delimiter
+                          ? traits.delimiter || (text[1] == '/' && text.find('@') != text.npos)
                           : traits.colon && text.find("://") != std::string_view::npos;
   return may_be && text.find_first_of(" <>\"") == std::string_view::npos;
 }
 
-// A NUL, or much of what no text has: images, archives, protocol buffers.
-bool is_binary(std::string_view body) {
+// By its first line and the head of its first part.
+bool looks_like_multipart(std::string_view body) {
+  return body.starts_with("--") &&
+         contains_ignoring_case(body.substr(0, 512), "\ncontent-disposition:");
+}
+
+bool is_script(std::string_view content_type) {
+  return contains_ignoring_case(content_type, "script");
+}
+
+bool is_text(std::string_view content_type) {
+  return contains_ignoring_case(content_type, "text/") || is_script(content_type) ||
+         contains_ignoring_case(content_type, "json");
+}
+
+bool is_markup(std::string_view content_type) {
+  return contains_ignoring_case(content_type, "xml") ||
+         contains_ignoring_case(content_type, "html");
+}
+
+// Much of what no text has, or a NUL where no text is declared: images, archives, protocol buffers.
+bool is_binary(std::string_view body, std::string_view content_type) {
   const std::string_view head = body.substr(0, 512);
   const auto odd = std::count_if(head.begin(), head.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return byte < 0x20 && c != '\t' && c != '\r' && c != '\n' && c != '\f' && c != '\x1b';
   });
   return odd * 16 > static_cast<std::ptrdiff_t>(head.size()) ||
-         head.find('\0') != std::string_view::npos;
+         (!is_text(content_type) && head.find('\0') != std::string_view::npos);
 }
 
 std::string_view boundary_of(std::string_view content_type) {
   constexpr std::string_view kName = "boundary=";
-  const std::size_t at = content_type.find(kName);
-  if (at == std::string_view::npos) return {};
+  const auto found =
+      std::search(content_type.begin(), content_type.end(), kName.begin(), kName.end(),
+                  [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
+  if (found == content_type.end()) return {};
+  const auto at = static_cast<std::size_t>(found - content_type.begin());
   std::string_view boundary = content_type.substr(at + kName.size());
   if (boundary.starts_with('"')) {
     boundary.remove_prefix(1);
@@ -65,20 +89,47 @@ ContentRedactor::ContentRedactor(SecretNames names, Pseudonyms pseudonyms)
 
 std::optional<std::string> ContentRedactor::body(std::string_view body,
                                                  std::string_view content_type) {
-  if (contains_ignoring_case(content_type, "multipart/")) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (const auto form = wide_form_of(body)) {
+    auto redacted = this->body(narrowed(body, *form), content_type);
+    if (redacted) redacted = widened(*redacted, *form);
+    return redacted;
+  }
+  if (body.starts_with(kByteOrderMark)) {
+    auto redacted = this->body(body.substr(kByteOrderMark.size()), content_type);
+    if (redacted) redacted->insert(0, kByteOrderMark);
+    return redacted;
+  }
+  if (contains_ignoring_case(content_type, "multipart/") || looks_like_multipart(body)) {
     return multipart(body, boundary_of(content_type));
   }
+  // Whatever a form says that it is: curl says so of any body.
+  const Bare bare = is_script(content_type) ? Bare::is_expression : Bare::is_value;
+  if (looks_like_json(body)) return nearly_json(body, bare);
   if (contains_ignoring_case(content_type, "x-www-form-urlencoded")) return parameters(body);
-  if (looks_like_json(body)) return json(body);
-  if (is_binary(body)) return std::nullopt;
   if (looks_like_markup(body)) return markup(body);
+  if (is_binary(body, content_type)) return std::nullopt;
+  if (is_markup(content_type)) return markup(body);
   if (looks_like_form(body)) return parameters(body);
-  // Lines or events that hold JSON, scripts, logs: names and strings first, then links and forms.
-  auto named = json(body);
-  auto linked = links(named ? std::string_view(*named) : body);
-  if (!linked) linked = std::move(named);
-  auto formed = text(linked ? std::string_view(*linked) : body);
-  return formed ? std::move(formed) : std::move(linked);
+  return loose(body, bare);
+}
+
+std::optional<std::string> ContentRedactor::nearly_json(std::string_view text, Bare bare) {
+  bool has_words = false;
+  Steps steps(text);
+  steps.then([&](std::string_view left) { return json(left, has_words); });
+  if (has_words) steps.then([&](std::string_view left) { return assignments(left, bare); });
+  return steps.result();
+}
+
+// Names and strings first, then links and forms.
+std::optional<std::string> ContentRedactor::loose(std::string_view text, Bare bare) {
+  return Steps(text)
+      .then([&](std::string_view left) { return json(left); })
+      .then([&](std::string_view left) { return assignments(left, bare); })
+      .then([&](std::string_view left) { return links(left); })
+      .then([&](std::string_view left) { return this->text(left); })
+      .result();
 }
 
 // The URLs with parameters inside a text: "</a?x=1>; rel=next", "GET /a?token=x HTTP/1.1".
@@ -120,6 +171,7 @@ std::optional<std::string> ContentRedactor::value(std::string_view value, NameKi
   }
   if (value.size() < kFormBytesMin) return std::nullopt;
   const TextTraits traits = traits_of(value);
+  std::optional<std::string> linked;
   if (depth_ < kDepthMax) {
     ++depth_;
     std::optional<std::string> inner;
@@ -132,13 +184,14 @@ std::optional<std::string> ContentRedactor::value(std::string_view value, NameKi
     } else if (traits.equals && looks_like_form(value)) {
       inner = parameters(value);
     } else if (traits.equals && traits.delimiter) {
-      inner = links(value);
+      linked = links(value);
     }
     --depth_;
     if (inner || holds_json || holds_url) return inner;
   }
-  if (!traits.formed) return std::nullopt;
-  return text(value, kind != NameKind::identifier);
+  if (!traits.formed) return linked;
+  auto formed = text(linked ? std::string_view(*linked) : value, kind != NameKind::identifier);
+  return formed ? std::move(formed) : std::move(linked);
 }
 
 }  // namespace gatedrill::replay

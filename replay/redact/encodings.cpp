@@ -29,25 +29,6 @@ std::optional<std::uint32_t> utf16_unit(std::string_view digits) {
   return unit;
 }
 
-void append_utf8(std::string& out, std::uint32_t code) {
-  const auto push = [&](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
-  if (code < 0x80) {
-    push(code);
-  } else if (code < 0x800) {
-    push(0xc0 | code >> 6U);
-    push(0x80 | (code & 0x3fU));
-  } else if (code < 0x10000) {
-    push(0xe0 | code >> 12U);
-    push(0x80 | (code >> 6U & 0x3fU));
-    push(0x80 | (code & 0x3fU));
-  } else {
-    push(0xf0 | code >> 18U);
-    push(0x80 | (code >> 12U & 0x3fU));
-    push(0x80 | (code >> 6U & 0x3fU));
-    push(0x80 | (code & 0x3fU));
-  }
-}
-
 constexpr std::string_view kBase64Digits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::uint8_t kNoBase64Digit = 64;
@@ -72,6 +53,25 @@ std::uint32_t byte_at(std::string_view bytes, std::size_t at) {
 }
 
 }  // namespace
+
+void append_utf8(std::string& out, std::uint32_t code) {
+  const auto push = [&](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
+  if (code < 0x80) {
+    push(code);
+  } else if (code < 0x800) {
+    push(0xc0 | code >> 6U);
+    push(0x80 | (code & 0x3fU));
+  } else if (code < 0x10000) {
+    push(0xe0 | code >> 12U);
+    push(0x80 | (code >> 6U & 0x3fU));
+    push(0x80 | (code & 0x3fU));
+  } else {
+    push(0xf0 | code >> 18U);
+    push(0x80 | (code >> 12U & 0x3fU));
+    push(0x80 | (code >> 6U & 0x3fU));
+    push(0x80 | (code & 0x3fU));
+  }
+}
 
 std::string percent_decoded(std::string_view text, Plus plus) {
   std::string out;

@@ -1,6 +1,7 @@
 // The ways in which a value is written inside a message or a file. Private to replay.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@ enum class Plus { is_space, is_itself };
 // Between the quotes of a JSON string. What is no escape stays as it is.
 [[nodiscard]] std::string json_unescaped(std::string_view text);
 [[nodiscard]] std::string json_escaped(std::string_view text);
+
+void append_utf8(std::string& out, std::uint32_t code);
 
 // The five entities of XML; others stay as they are.
 [[nodiscard]] std::string xml_unescaped(std::string_view text);

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,21 @@ std::size_t find_quote(std::string_view text, std::size_t from) {
   return text.find('"', from);
 }
 
+// An event (text/event-stream) may break a name at any place: "data: {"tok", "data: en":...
+std::string without_line_ends(std::string_view name) {
+  constexpr std::string_view kData = "data:";
+  std::string out;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] != '\n' && name[i] != '\r') {
+      out.push_back(name[i]);
+    } else if (name.substr(i + 1).starts_with(kData)) {
+      i += kData.size();
+      if (name.substr(i + 1).starts_with(' ')) ++i;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 class ContentRedactor::JsonWalk {
@@ -43,11 +59,17 @@ class ContentRedactor::JsonWalk {
 
   std::optional<std::string> run();
 
+  // Words outside of strings, or other quotes: a script, a log, something like JSON.
+  [[nodiscard]] bool has_words() const { return has_words_; }
+
+  // A string over several lines: perhaps one of them lacks a quote.
+  [[nodiscard]] bool has_long_string() const { return has_long_string_; }
+
  private:
   // An object or an array.
   struct Level {
     bool array = false;
-    bool secret = false;                 // all of it, by a path
+    bool secret = false;                 // all of it
     NameKind kind = NameKind::ordinary;  // of an array's elements
   };
 
@@ -57,6 +79,7 @@ class ContentRedactor::JsonWalk {
   void close();
   void next_element();
   void begin_member(std::string_view name);
+  std::size_t word(std::size_t begin);
   [[nodiscard]] NameKind kind_here() const;
   std::size_t string(std::size_t quote);
   std::size_t scalar(std::size_t begin);
@@ -67,15 +90,44 @@ class ContentRedactor::JsonWalk {
   std::string_view json_;
   Patch patch_;
   NameKind kind_ = NameKind::ordinary;  // of the value that comes next, by its name
+  bool below_ = false;                  // so is all below it, if it is secret
+  bool has_words_ = false;
+  bool has_long_string_ = false;
   std::vector<Level> levels_;
-  std::vector<JsonStep> place_;  // one step a level; only where there are paths
+  std::vector<JsonStep> place_;                      // one step a level; only where there are paths
+  std::deque<std::string> names_;                    // those in it that had escapes
+  static constexpr std::size_t kTokenBytesMin = 20;  // shorter names hold none
   // No text of use has more levels. Of deeper ones only the names count.
   static constexpr std::size_t kLevelsMax = 1000;
   std::size_t beyond_ = 0;
 };
 
 std::optional<std::string> ContentRedactor::json(std::string_view json) {
-  return JsonWalk(*this, json).run();
+  bool has_words = false;
+  return this->json(json, has_words);
+}
+
+std::optional<std::string> ContentRedactor::json(std::string_view json, bool& has_words) {
+  JsonWalk walk(*this, json);
+  Steps steps(json);
+  steps.then([&](std::string_view) { return walk.run(); });
+  if (walk.has_long_string()) steps.then([&](std::string_view left) { return lines(left); });
+  has_words = walk.has_words();
+  return steps.result();
+}
+
+// Each for itself: a line that is damaged does not turn the strings of the next inside out.
+std::optional<std::string> ContentRedactor::lines(std::string_view json) {
+  Patch patch(json);
+  std::size_t begin = 0;
+  while (begin < json.size()) {
+    const std::size_t end = std::min(json.find('\n', begin), json.size());
+    if (const auto redacted = JsonWalk(*this, json.substr(begin, end - begin)).run()) {
+      patch.replace(begin, end, *redacted);
+    }
+    begin = end + 1;
+  }
+  return patch.result();
 }
 
 std::optional<std::string> ContentRedactor::JsonWalk::run() {
@@ -87,6 +139,8 @@ std::optional<std::string> ContentRedactor::JsonWalk::run() {
       i = string(i);
     } else if (is_digit(c) || c == '-') {
       i = scalar(i);
+    } else if (is_letter(c) || c == '\'' || c == '=') {
+      i = word(i);
     } else {
       if (c == ',') next_element();
       if (c == '{' || c == '[') open(c == '[');
@@ -110,6 +164,15 @@ std::size_t ContentRedactor::JsonWalk::string_end(std::size_t begin) const {
   }
 }
 
+std::size_t ContentRedactor::JsonWalk::word(std::size_t begin) {
+  std::size_t end = begin + 1;
+  while (end < json_.size() && is_letter(json_[end]))
+    ++end;
+  const std::string_view word = json_.substr(begin, end - begin);
+  if (word != "true" && word != "false" && word != "null") has_words_ = true;
+  return end;
+}
+
 std::size_t ContentRedactor::JsonWalk::space_end(std::size_t begin) const {
   std::size_t i = begin;
   while (i < json_.size() && is_space(json_[i]))
@@ -117,15 +180,18 @@ std::size_t ContentRedactor::JsonWalk::space_end(std::size_t begin) const {
   return i;
 }
 
-// Under "passwords" each element of an array is secret, but "auth" may be an object of much.
+// All below a secret name is secret, but "auth" may be an object of much.
 void ContentRedactor::JsonWalk::open(bool array) {
+  const bool below = kind_ == NameKind::secret && below_;
+  below_ = false;
   if (!array) kind_ = NameKind::ordinary;
   if (levels_.size() >= kLevelsMax) {
     ++beyond_;
     return;
   }
   const bool secret =
-      !levels_.empty() && (levels_.back().secret || (paths_ && owner_.names_.is_secret(place_)));
+      below ||
+      (!levels_.empty() && (levels_.back().secret || (paths_ && owner_.names_.is_secret(place_))));
   levels_.push_back({.array = array, .secret = secret, .kind = kind_});
   if (paths_) place_.push_back({.element = array});
 }
@@ -143,6 +209,7 @@ void ContentRedactor::JsonWalk::close() {
 
 void ContentRedactor::JsonWalk::next_element() {
   kind_ = NameKind::ordinary;
+  below_ = false;
   if (levels_.empty() || beyond_ > 0) return;
   if (levels_.back().array) kind_ = levels_.back().kind;
   if (!paths_) return;
@@ -157,15 +224,21 @@ void ContentRedactor::JsonWalk::next_element() {
 void ContentRedactor::JsonWalk::begin_member(std::string_view name) {
   const bool placed = paths_ && beyond_ == 0;
   if (placed && levels_.empty()) open(false);  // the text began somewhere inside
+  std::string plain;
+  if (name.find('\\') != std::string_view::npos || name.find('\n') != std::string_view::npos) {
+    plain = json_unescaped(without_line_ends(name));
+    name = placed ? std::string_view(names_.emplace_back(std::move(plain))) : plain;
+  }
   kind_ = owner_.names_.kind(name, SecretNames::Place::member);
+  below_ = kind_ == NameKind::secret && !holds_much(name);
   if (placed) place_.back() = {.name = name};
 }
 
 NameKind ContentRedactor::JsonWalk::kind_here() const {
-  if (!paths_ || levels_.empty()) return kind_;
-  if (beyond_ == 0 && owner_.names_.is_allowed(place_)) return NameKind::allowed;
+  if (levels_.empty() || kind_ == NameKind::allowed) return kind_;
+  if (paths_ && beyond_ == 0 && owner_.names_.is_allowed(place_)) return NameKind::allowed;
   if (levels_.back().secret) return NameKind::secret;
-  if (beyond_ == 0 && owner_.names_.is_secret(place_)) return NameKind::secret;
+  if (paths_ && beyond_ == 0 && owner_.names_.is_secret(place_)) return NameKind::secret;
   return kind_;
 }
 
@@ -182,8 +255,14 @@ std::size_t ContentRedactor::JsonWalk::string(std::size_t quote) {
   const std::size_t colon = space_end(behind);
   if (colon < json_.size() && json_[colon] == ':') {
     begin_member(content);
+    if (content.size() >= kTokenBytesMin && traits_of(content).formed) {
+      if (const auto redacted = owner_.text(content, false)) {
+        patch_.replace(quote + 1, end, *redacted);
+      }
+    }
     return colon + 1;
   }
+  if (content.find('\n') != std::string_view::npos) has_long_string_ = true;
   const NameKind kind = kind_here();
   if (kind == NameKind::ordinary && content.size() < kFormBytesMin) return behind;
   const bool escaped = content.find('\\') != std::string_view::npos;
@@ -202,7 +281,7 @@ std::size_t ContentRedactor::JsonWalk::scalar(std::size_t begin) {
   const std::string_view json = json_;
   std::size_t end = begin;
   while (end < json.size() && json[end] != ',' && json[end] != '}' && json[end] != ']' &&
-         !is_space(json[end])) {
+         json[end] != '"' && !is_space(json[end])) {
     ++end;
   }
   const NameKind kind = kind_here();

@@ -10,15 +10,58 @@ namespace {
 constexpr std::size_t kNameBytesMax = 128;
 
 // All are compared with the folded name.
-constexpr std::array<std::string_view, 11> kAnywhere = {
-    "password",   "passwd",    "passphrase", "secret",  "apikey",      "credential",
-    "privatekey", "accesskey", "creditcard", "authkey", "samlresponse"};
-constexpr std::array<std::string_view, 13> kAtTheEnd = {
-    "token",  "sessionid", "sessid", "authorization", "signature", "securitycode", "cardnumber",
-    "cardno", "jwt",       "pwd",    "otp",           "ccnumber",  "sessionkey"};
+constexpr std::array<std::string_view, 12> kAnywhere = {
+    "password",   "passwd",     "passphrase", "passcode",   "secret",  "apikey",
+    "credential", "privatekey", "accesskey",  "creditcard", "authkey", "samlresponse"};
+constexpr std::array<std::string_view, 31> kAtTheEnd = {"token",
+                                                        "sessionid",
+                                                        "sessid",
+                                                        "authorization",
+                                                        "signature",
+                                                        "securitycode",
+                                                        "cardnumber",
+                                                        "cardno",
+                                                        "jwt",
+                                                        "pwd",
+                                                        "otp",
+                                                        "ccnumber",
+                                                        "sessionkey",
+                                                        "assertion",
+                                                        "codeverifier",
+                                                        "devicecode",
+                                                        "authorizationcode",
+                                                        "authcode",
+                                                        "verificationcode",
+                                                        "recoverycode",
+                                                        "backupcode",
+                                                        "accesscode",
+                                                        "resetcode",
+                                                        "logincode",
+                                                        "smscode",
+                                                        "mfacode",
+                                                        "2facode",
+                                                        "onetimecode",
+                                                        "authenticationinfo",
+                                                        "usercode",
+                                                        "invitecode"};
 constexpr std::array<std::string_view, 14> kWhole = {"pass", "pw",   "pin", "sig",  "auth",
                                                      "cvv",  "cvv2", "cvc", "cvc2", "csrf",
                                                      "xsrf", "sid",  "pan", "ssn"};
+// Words that make a name secret where they are its last, as in "x-user-pin".
+constexpr std::array<std::string_view, 4> kLastWord = {"session", "auth", "pass", "sig"};
+// Those that do so too before nothing but words that carry them: "pin_code",
+// "x-hub-signature-256"; but not "session_count" or "token_type".
+constexpr std::array<std::string_view, 16> kWord = {
+    "pin", "otp", "totp", "jwt", "bearer", "signature", "csrf", "xsrf",
+    "cvv", "cvc", "pwd",  "ssn", "token",  "tokens",    "hmac", "assertion"};
+constexpr std::array<std::string_view, 14> kCarrier = {
+    "code", "number", "no",  "value",        "string",  "text",   "raw",
+    "hex",  "base",   "sha", "confirmation", "confirm", "repeat", "new"};
+// Tokens of language models and of rate limits, which are counted.
+constexpr std::array<std::string_view, 24> kCounted = {
+    "max",  "min",   "total",     "prompt",  "completion", "input",      "output",    "cached",
+    "used", "num",   "remaining", "limit",   "reasoning",  "generation", "generated", "audio",
+    "text", "image", "new",       "context", "prediction", "reset",      "thinking",  "count"};
 // Where a page of a list goes on, and what kind of token it is: no secret.
 constexpr std::array<std::string_view, 5> kNoToken = {"pagetoken", "nexttoken", "continuationtoken",
                                                       "synctoken", "cursor"};
@@ -65,11 +108,52 @@ bool any_is(const List& list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-NameKind kind_of_folded(std::string_view text) {
+bool is_number(std::string_view word) {
+  return std::all_of(word.begin(), word.end(), is_digit);
+}
+
+// In lower case. A name is split where it has neither letters nor digits, between both, and where
+// a capital begins a word: "userPINCode2" is user, pin, code, 2.
+std::vector<std::string> words_of(std::string_view name) {
+  const auto is_capital = [&](std::size_t i) { return name[i] >= 'A' && name[i] <= 'Z'; };
+  const auto is_small = [&](std::size_t i) {
+    return i < name.size() && name[i] >= 'a' && name[i] <= 'z';
+  };
+  std::vector<std::string> words;
+  bool inside = false;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (!is_letter(name[i]) && !is_digit(name[i])) {
+      inside = false;
+      continue;
+    }
+    const bool begins = !inside || is_digit(name[i]) != is_digit(name[i - 1]) ||
+                        (is_capital(i) && (is_small(i - 1) || is_small(i + 1)));
+    if (begins) words.emplace_back();
+    words.back().push_back(is_capital(i) ? static_cast<char>(name[i] - 'A' + 'a') : name[i]);
+    inside = true;
+  }
+  return words;
+}
+
+bool is_secret_by_a_word(std::string_view name) {
+  const std::vector<std::string> words = words_of(name);
+  for (std::size_t i = words.size(); i > 0; --i) {
+    const std::string& word = words[i - 1];
+    if (i == words.size() && any_is(kLastWord, word)) return true;
+    if (any_is(kWord, word)) {
+      return word != "tokens" || i == 1 || !any_is(kCounted, words[i - 2]);
+    }
+    if (!is_number(word) && !any_is(kCarrier, word)) return false;
+  }
+  return false;
+}
+
+NameKind kind_of(std::string_view name, std::string_view text) {
   if (text.empty() || text.size() > kNameBytesMax || any_ends(kNoToken, text)) {
     return NameKind::ordinary;
   }
-  if (any_in(kAnywhere, text) || any_ends(kAtTheEnd, text) || any_is(kWhole, text)) {
+  if (any_in(kAnywhere, text) || any_ends(kAtTheEnd, text) || any_is(kWhole, text) ||
+      is_secret_by_a_word(name)) {
     return NameKind::secret;
   }
   if (any_in(kPhoneAnywhere, text) || any_ends(kPhoneAtTheEnd, text)) return NameKind::phone;
@@ -86,6 +170,10 @@ Error bad_path(std::string_view text, std::size_t at) {
 }
 
 }  // namespace
+
+bool holds_much(std::string_view name) {
+  return folded(name) == "auth";
+}
 
 Result<JsonPath> JsonPath::parse(std::string_view text) {
   JsonPath path;
@@ -185,7 +273,7 @@ NameKind SecretNames::look_up(std::string_view name, Place place) const {
   for (const Rule& rule : rules_) {
     if (rule.name == text && (!rule.place || *rule.place == place)) return rule.kind;
   }
-  return kind_of_folded(text);
+  return kind_of(name, text);
 }
 
 const SecretNames::Known& SecretNames::learn(std::size_t at,

@@ -31,6 +31,9 @@ enum class NameKind : std::uint8_t {
   allowed,     // by the user's word: left as it is
 };
 
+// "auth", a secret by its name, that as an object may hold much that is none.
+[[nodiscard]] bool holds_much(std::string_view name);
+
 // Where a value stands inside a JSON text, from the outside in.
 struct JsonStep {
   bool element = false;  // of an array, by `index`; else a member, by `name`

@@ -19,6 +19,11 @@ bool are_of_login(std::string_view parameters) {
   return parameters.starts_with("state=") || parameters.find("&state=") != std::string_view::npos;
 }
 
+// The '?' that somebody has escaped along with the path: /%3Ftoken=x. The end, if none is.
+std::size_t coded_query(std::string_view url, std::size_t from) {
+  return std::min(url.find("%3F", from), url.find("%3f", from));
+}
+
 }  // namespace
 
 // Nothing if the value, as it is written in a URL or a form, is to stay.
@@ -87,24 +92,36 @@ std::optional<std::string> ContentRedactor::path(std::string_view path) {
   return patch.result();
 }
 
+// The same as in Basic credentials.
+std::optional<std::string> ContentRedactor::authority(std::string_view authority) {
+  const std::size_t end = authority.rfind('@');
+  if (end == std::string_view::npos || end == 0) return std::nullopt;
+  ++counts_.parameters;
+  return pseudonym(percent_decoded(authority.substr(0, end))).append(authority.substr(end));
+}
+
 std::optional<std::string> ContentRedactor::url(std::string_view url) {
   Patch patch(url);
   std::size_t at = 0;
-  const std::size_t scheme = url.find("://");
-  if (scheme != std::string_view::npos && scheme < url.find_first_of("/?#")) {
-    const std::size_t authority = scheme + 3;
-    at = std::min(url.find_first_of("/?#", authority), url.size());
-    const std::size_t user_end = url.substr(0, at).rfind('@');
-    if (user_end != std::string_view::npos && user_end > authority) {
-      // The same as in Basic credentials.
-      const std::string_view user = url.substr(authority, user_end - authority);
-      patch.replace(authority, user_end, pseudonym(percent_decoded(user)));
-      ++counts_.parameters;
+  const std::size_t slashes = url.find("//");
+  const bool has_authority =
+      slashes == 0 || (slashes != std::string_view::npos && url[slashes - 1] == ':' &&
+                       slashes - 1 < url.find_first_of("/?#"));
+  if (has_authority) {
+    const std::size_t begin = slashes + 2;
+    at = std::min(url.find_first_of("/?#", begin), url.size());
+    if (const auto redacted = authority(url.substr(begin, at - begin))) {
+      patch.replace(begin, at, *redacted);
     }
   }
   const std::size_t path_end = std::min(url.find_first_of(";?#", at), url.size());
-  if (const auto redacted = path(url.substr(at, path_end - at))) {
-    patch.replace(at, path_end, *redacted);
+  const std::size_t coded = std::min(coded_query(url, at), path_end);
+  if (const auto redacted = path(url.substr(at, coded - at))) patch.replace(at, coded, *redacted);
+  if (coded < path_end) {
+    const std::string_view query = url.substr(coded, path_end - coded);
+    if (const auto redacted = this->url(percent_decoded(query, Plus::is_itself))) {
+      patch.replace(coded, path_end, percent_encoded(*redacted));
+    }
   }
   // Path parameters (";jsessionid="), the query and the fragment, each a list of parameters.
   at = path_end;

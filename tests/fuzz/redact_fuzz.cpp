@@ -4,6 +4,7 @@
 
 #include "replay/redact/content.hpp"
 #include "replay/redact/encodings.hpp"
+#include "replay/redact/wide_text.hpp"
 #include "tests/fuzz/choices.hpp"
 #include "tests/fuzz/require.hpp"
 
@@ -32,6 +33,10 @@ std::optional<std::string> redacted(ContentRedactor& content,
       return content.markup(bytes);
     case 4:
       return content.text(bytes);
+    case 5:
+      return content.loose(bytes);
+    case 6:
+      return content.body(replay::widened(bytes, {}), "");
     default:
       return content.multipart(bytes, "a");
   }
@@ -39,6 +44,9 @@ std::optional<std::string> redacted(ContentRedactor& content,
 
 void check_planted(ContentRedactor& content, std::string_view secret) {
   constexpr std::size_t kLongEnough = 6;  // not to stand in the rest by chance
+  constexpr std::string_view kAround =    // what stands around it below
+      R"({"x":1,"password":""} /a?x=1&password= //@host/ <a><pin><b></b></pin></a> pin=)";
+  if (kAround.find(secret) != std::string_view::npos) return;
   const bool is_pseudonym =
       content.pseudonym(replay::percent_decoded(secret)).find(secret) != std::string::npos;
   if (secret.size() < kLongEnough || is_pseudonym) return;
@@ -50,6 +58,9 @@ void check_planted(ContentRedactor& content, std::string_view secret) {
   const std::string form = replay::percent_encoded(secret);
   require(gone(content.parameters("x=1&password=" + form), form), "gone from a form");
   require(gone(content.url("/a?x=1&password=" + form), form), "gone from a URL");
+  require(gone(content.url("//" + form + "@host/"), form), "gone from an authority");
+  require(gone(content.markup("<a><pin><b>" + form + "</b></pin></a>"), form), "gone from XML");
+  require(gone(content.loose("a\npin=" + form + "\n"), form), "gone from a text");
 }
 
 }  // namespace
@@ -59,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace gatedrill;
   fuzz::Choices choices({reinterpret_cast<const char*>(data), size});
   const bool rules = choices.chance(0.5);
-  const std::uint64_t how = choices.below(6);
+  const std::uint64_t how = choices.below(8);
   const std::string_view bytes = choices.rest();
   auto content = fuzz::redactor(rules);
   static_cast<void>(fuzz::redacted(content, how, bytes));

@@ -86,6 +86,7 @@ class PlantedSecrets : public testing::Test {
   }
 
   std::vector<RecordedExchange> exchanges();
+  void plant_odd_bodies(std::vector<RecordedExchange>& all);
   void record(bool keep_secrets);
 
   // Every file there is, and what is packed in them.
@@ -100,9 +101,9 @@ class PlantedSecrets : public testing::Test {
     const auto all = Recording::open(folder_ / "t.db")->read_all().value();
     for (const RecordedExchange& one : all) {
       seen_ += one.request->body;
-      seen_ +=
-          decode_content(one.response->body, value_of(one.response->fields, "Content-Encoding"))
-              .value_or("");
+      const auto plain =
+          decode_prefix(one.response->body, value_of(one.response->fields, "Content-Encoding"));
+      seen_ += plain ? plain->content : one.response->body;
     }
   }
 
@@ -117,6 +118,48 @@ class PlantedSecrets : public testing::Test {
   std::vector<std::string> secrets_;
   std::string seen_;
 };
+
+void PlantedSecrets::plant_odd_bodies(std::vector<RecordedExchange>& all) {
+  const auto add = [&](const std::string& type, const std::string& body) {
+    all.push_back(exchange(type, body));
+  };
+  const auto json = [&](const std::string& where) { return json_escaped(plant(where)); };
+  add("application/json", R"({"p\u0061ssword":")" + json("escaped-name") +
+                              R"(","token":["x",{"y":")" + json("below") + R"("}]})");
+  add("application/x-ndjson", "{\"bad\n{\"token\":\"" + json("after-bad-line") + "\"}\n");
+  add("application/javascript", "var x={token:\"" + json("script") + "\"};");
+  add("text/plain", "note\nCookie: sid=" + plant("cookie-line") + "\nX-Api-Key: " +
+                        plant("key-line") + "\npassword='" + json("assignment") + "'\n");
+  add("text/xml", "<a><password><![CDATA[" + plant("cdata") + "]]></password><secret><b>" +
+                      plant("nested") + "</b></secret><item key=\"password\">" + plant("item") +
+                      "</item></a>");
+  add("multipart/form-data", "--XX\nContent-Disposition: form-data; name=pin\n\n" +
+                                 plant("bare-multipart") + "\n--XX--\n");
+  add("text/event-stream", "data: {\"tok\ndata: en\":\"" + json("split-event") + "\"}\n\n");
+  for (const std::string name : {"x-user-pin", "userPin", "otp_code", "jwt-assertion",
+                                 "x-hub-signature-256", "session", "device_code"}) {
+    RecordedExchange named =
+        exchange("application/json", "{\"" + name + "\":\"" + json(name + "-json") + "\"}");
+    named.request->target = "/a?" + name + "=" + percent_encoded(plant(name + "-query"));
+    named.request->fields.push_back({name, plant(name + "-field")});
+    all.push_back(named);
+    add("application/x-www-form-urlencoded", name + "=" + percent_encoded(plant(name + "-form")));
+    add("text/xml", "<a><" + name + ">" + plant(name + "-xml") + "</" + name + "></a>");
+  }
+  RecordedExchange proxied = exchange("text/plain", "hello");
+  proxied.host = "u:" + plant("host") + "@h";
+  proxied.request->method = "CONNECT";
+  proxied.request->target = "u:" + plant("connect") + "@h:443";
+  proxied.request->fields = {{"Host", "u:" + plant("host-field") + "@h"},
+                             {"Sec-WebSocket-Protocol", "bearer, " + plant("protocol")},
+                             {"no colon token=" + plant_as("n0-colon-4711"), ""}};
+  proxied.response->reason = "x token=" + plant_as("r3ason-4711");
+  proxied.response->fields = {{"Authentication-Info", "nextnonce=\"" + plant("nonce") + "\", a=b"}};
+  all.push_back(proxied);
+  RecordedExchange coded = exchange("text/plain", "hello");
+  coded.request->target = "/%3Ftoken=" + percent_encoded(plant("coded-question-mark"));
+  all.push_back(coded);
+}
 
 std::vector<RecordedExchange> PlantedSecrets::exchanges() {
   std::vector<RecordedExchange> all;
@@ -177,6 +220,24 @@ std::vector<RecordedExchange> PlantedSecrets::exchanges() {
     coded.request->body.clear();
     all.push_back(coded);
   }
+  for (const auto coding : {"gzip", "foo", "br"}) {
+    RecordedExchange coded =
+        exchange("text/html", "<p password='" + plant(std::string("no ") + coding) + "'>");
+    coded.response->fields.push_back({"Content-Encoding", coding});
+    coded.request->body.clear();
+    all.push_back(coded);
+  }
+  for (const bool complete : {true, false}) {
+    RecordedExchange cut =
+        exchange("application/xml", "<password>" + plant(complete ? "broken" : "gzip cut-off"));
+    cut.response->body = *encode_content(cut.response->body, "gzip");
+    cut.response->body.resize(cut.response->body.size() - 4);
+    cut.response->complete = complete;
+    cut.response->fields.push_back({"Content-Encoding", "gzip"});
+    cut.request->body.clear();
+    all.push_back(cut);
+  }
+  plant_odd_bodies(all);
   RecordedExchange partial = exchange("application/json", R"({"password":")" + plant("cut-off"));
   partial.request->complete = false;
   partial.response->complete = false;

@@ -91,8 +91,10 @@ RecordedExchange exchange(std::int64_t at, const std::string& target, const std:
   return out;
 }
 
-Result<void> write(const std::string& path, const std::vector<RecordedExchange>& exchanges) {
-  auto writer = RecordingWriter::create(path, {});
+Result<void> write(const std::string& path,
+                   const std::vector<RecordedExchange>& exchanges,
+                   const RecordingOptions& options = {}) {
+  auto writer = RecordingWriter::create(path, options);
   if (!writer) return writer.error();
   for (const RecordedExchange& one : exchanges) {
     if (auto added = writer->add(one); !added) return added.error();
@@ -221,6 +223,23 @@ TEST_F(RecordingTest, TheSumOfAllLossesCanBeTold) {
   EXPECT_EQ(sum->integer(1), 3);
 }
 
+TEST_F(RecordingTest, ABodyThatRedactionDropsWasWholeAndIsALoss) {
+  RecordedExchange dropped = exchange(5, "/", "no gzip");
+  dropped.connection = 7;
+  dropped.response->fields.push_back({"Content-Encoding", "gzip"});
+  ASSERT_TRUE(write(path("t.db"), {dropped}));
+  auto recording = Recording::open(path("t.db"));
+  const RecordedExchange read = recording->read_all().value().at(0);
+  EXPECT_TRUE(read.response->complete);
+  EXPECT_TRUE(read.response->body_dropped);
+  EXPECT_FALSE(is_whole(*read.response));
+  EXPECT_FALSE(read.request->body_dropped);
+  const RecordedLoss loss{UnixTime{5}, 7, "response", "redacted", 7};
+  EXPECT_THAT(recording->losses().value(), ElementsAre(loss));
+  EXPECT_THAT(recording->ledger().value(),
+              testing::Contains(testing::Field(&LedgerLine::what, "redacted bodies dropped")));
+}
+
 std::string columns_of(const std::string& path, const std::string& view) {
   auto database = Database::open(path, Database::Mode::read);
   auto rows = database->prepare("SELECT name FROM pragma_table_info('" + view + "')");
@@ -250,7 +269,7 @@ TEST_F(RecordingTest, BodiesAreHashedAfterDecoding) {
   const auto hash_of = [&](const std::string& coding, const std::string& body) {
     RecordedExchange one = exchange(5, "/", body);
     one.response->fields = {{"Content-Encoding", coding}};
-    EXPECT_TRUE(write(path("t.db"), {one}));
+    EXPECT_TRUE(write(path("t.db"), {one}, {.keep_secrets = true}));
     auto database = Database::open(path("t.db"), Database::Mode::read);
     auto rows = database->prepare("SELECT response_body_sha1 FROM exchanges");
     EXPECT_TRUE(rows->step().value());

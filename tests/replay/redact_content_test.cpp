@@ -9,6 +9,7 @@
 #include "replay/redact/content.hpp"
 #include "replay/redact/encodings.hpp"
 #include "replay/redact/text.hpp"
+#include "replay/redact/wide_text.hpp"
 
 namespace gatedrill::replay {
 namespace {
@@ -39,6 +40,11 @@ TEST_F(RedactContent, FindsSecretsInUrls) {
   EXPECT_EQ(content.url("/cb?code=abc&state=x"), "/cb?code=" + p("abc") + "&state=x");
   EXPECT_EQ(content.url("/reset-password/a1b2c3d4/confirm"),
             "/reset-password/" + p("a1b2c3d4") + "/confirm");
+  EXPECT_EQ(content.url("//user:s3cret@host/a"), "//" + p("user:s3cret") + "@host/a");
+  EXPECT_EQ(content.url("/a%3Ftoken=s3cret?x=1"),
+            "/a" + percent_encoded("?token=" + p("s3cret")) + "?x=1");
+  EXPECT_EQ(content.url("/a%3Fb%3D1%26token%3Ds3cret"),
+            "/a" + percent_encoded("?b=1&token=" + p("s3cret")));
   EXPECT_EQ(content.url("/verify/eyJhbGciOiJIUzI1NiJ9.eyJ1IjoxfQ.c2ln?x=1"),
             "/verify/" + p("eyJhbGciOiJIUzI1NiJ9.eyJ1IjoxfQ.c2ln") + "?x=1");
 }
@@ -59,6 +65,168 @@ TEST_F(RedactContent, FindsSecretsInJsonAndKeepsTheRestByteForByte) {
           p("1234") + R"("}], "token":null })");
   EXPECT_EQ(content.json(R"({"passwords":["a","b"],"auth":{"user":"ann"}})"),
             R"({"passwords":[")" + p("a") + R"(",")" + p("b") + R"("],"auth":{"user":"ann"}})");
+}
+
+TEST_F(RedactContent, AllBelowASecretNameIsSecret) {
+  EXPECT_EQ(content.json(R"({"token":["x",{"y":"s3cret","z":[7,null]}],"a":"b"})"),
+            R"({"token":[")" + p("x") + R"(",{"y":")" + p("s3cret") + R"(","z":[")" + p("7") +
+                R"(",null]}],"a":"b"})");
+  EXPECT_EQ(content.json(R"({"auth":[{"token":"a"},{"user":"ann"}],"secrets":{"a":{"b":"c"}}})"),
+            R"({"auth":[{"token":")" + p("a") + R"("},{"user":"ann"}],"secrets":{"a":{"b":")" +
+                p("c") + R"("}}})");
+}
+
+TEST_F(RedactContent, NamesOfMembersMayBeEscapedAndHoldTokens) {
+  EXPECT_EQ(content.json(R"({"p\u0061ssword":"s3cret","x":"y"})"),
+            R"({"p\u0061ssword":")" + p("s3cret") + R"(","x":"y"})");
+  EXPECT_EQ(content.json(R"({"eyJhbGciOiJIUzI1NiJ9.e30.x":1})"),
+            R"({")" + p("eyJhbGciOiJIUzI1NiJ9.e30.x") + R"(":1})");
+}
+
+TEST_F(RedactContent, ALineThatIsDamagedHidesNoSecretOfTheNext) {
+  EXPECT_EQ(
+      content.body("{\"a\":1}\n{\"bad\n{\"token\":\"s3cret\"}\n{\"pin\":\"77\"}\n", ""),
+      "{\"a\":1}\n{\"bad\n{\"token\":\"" + p("s3cret") + "\"}\n{\"pin\":\"" + p("77") + "\"}\n");
+  EXPECT_THAT(*content.body("{\"password\":\"first\ns3cret\"}", ""), Not(HasSubstr("s3cret")));
+}
+
+TEST_F(RedactContent, EventsMayBreakANameOrAValue) {
+  EXPECT_THAT(*content.body("data: {\"tok\ndata: en\":\"s3cret\"}\n\n", "text/event-stream"),
+              Not(HasSubstr("s3cret")));
+  EXPECT_THAT(*content.body("data: {\"token\":\"s3\ndata: cret\"}\n\n", "text/event-stream"),
+              Not(HasSubstr("cret")));
+}
+
+TEST_F(RedactContent, WhatIsNearlyJsonIsSearchedForAssignments) {
+  EXPECT_EQ(
+      content.body("{'password':'s3cret', /* c */ pin2: 4711, user: 'ann',}", "application/json"),
+      "{'password':'" + p("s3cret") + "', /* c */ pin2: " + p("4711") + ", user: 'ann',}");
+  EXPECT_EQ(
+      content.body("var x={token:\"s3cret\",n:1}; y.token=e.token; z.pin = `99`;",
+                   "application/javascript"),
+      "var x={token:\"" + p("s3cret") + "\",n:1}; y.token=e.token; z.pin = `" + p("99") + "`;");
+  EXPECT_EQ(content.body("<script>var a='<b>', token='s3cret';</script><p>x</p>", "text/html"),
+            "<script>var a='<b>', token='" + p("s3cret") + "';</script><p>x</p>");
+  EXPECT_EQ(content.body(R"(log: {\"password\":\"s3cret\",\"a\":\"b\"} end)", "text/plain"),
+            R"(log: {\"password\":\")" + p("s3cret") + R"(\",\"a\":\"b\"} end)");
+}
+
+TEST_F(RedactContent, LinesOfHeadsAndAssignmentsInTextsAreSearched) {
+  EXPECT_EQ(content.body("it has password=s3cret, and so on\n"
+                         "Cookie: sid=a; theme=b\n"
+                         "X-Api-Key: k3y with spaces\n"
+                         "Authorization: Bearer abcdefgh\n"
+                         "curl -H 'Authorization: Token xyz' -H 'cookie: a=b' x\n"
+                         "token = null, user=ann\n",
+                         "text/plain"),
+            "it has password=" + p("s3cret") + ", and so on\nCookie: " + p("sid=a; theme=b") +
+                "\nX-Api-Key: " + p("k3y with spaces") + "\nAuthorization: Bearer " +
+                p("abcdefgh") + "\ncurl -H 'Authorization: Token " + p("xyz") +
+                "' -H 'cookie: " + p("a=b") + "' x\ntoken = null, user=ann\n");
+}
+
+TEST_F(RedactContent, TextsOfTwoAndFourBytesACharacterAreSearched) {
+  const std::string json = R"({"password":"s3cret","user":"äß😀"})";
+  const std::string redacted = R"({"password":")" + p("s3cret") + R"(","user":"äß😀"})";
+  for (const std::size_t unit : {std::size_t{2}, std::size_t{4}}) {
+    for (const bool big : {false, true}) {
+      const WideForm form{unit, big};
+      EXPECT_EQ(content.body(widened(json, form), "application/json"), widened(redacted, form));
+      EXPECT_EQ(content.body(widened("\xef\xbb\xbf" + json, form), ""),
+                widened("\xef\xbb\xbf" + redacted, form));
+      EXPECT_EQ(narrowed(widened(json, form), form), json);
+    }
+  }
+  EXPECT_EQ(content.body("\xef\xbb\xbf<pin>77</pin>", ""),
+            "\xef\xbb\xbf<pin>" + p("77") + "</pin>");
+}
+
+// "pin" is a word of all the first, and only a part of a word, or about something else, in the
+// second.
+TEST_F(RedactContent, ANameIsSecretByItsWords) {
+  for (const auto name : {"x-user-pin",
+                          "user_pin",
+                          "userPin",
+                          "pin_code",
+                          "PINCode",
+                          "pin2",
+                          "user.pin",
+                          "otp_code",
+                          "jwt-assertion",
+                          "X-Goog-IAP-JWT-Assertion",
+                          "x-hub-signature-256",
+                          "tokens",
+                          "access_tokens",
+                          "accessTokens",
+                          "passcode",
+                          "session",
+                          "x-session",
+                          "bearer",
+                          "device_code",
+                          "deviceCode",
+                          "code_verifier",
+                          "authorization_code",
+                          "assertion",
+                          "client_assertion",
+                          "token_value",
+                          "csrf",
+                          "x-xsrf-token",
+                          "db_pass",
+                          "x-auth",
+                          "X-Shopify-Hmac-Sha256",
+                          "verification_code"}) {
+    EXPECT_EQ(content.kind(name, SecretNames::Place::field), NameKind::secret) << name;
+    EXPECT_EQ(content.json("{\"" + std::string(name) + "\":\"s3\"}"),
+              "{\"" + std::string(name) + "\":\"" + p("s3") + "\"}");
+    EXPECT_EQ(content.parameters(std::string(name) + "=s3"), std::string(name) + "=" + p("s3"));
+    EXPECT_EQ(content.markup("<" + std::string(name) + ">s3</" + std::string(name) + ">"),
+              "<" + std::string(name) + ">" + p("s3") + "</" + std::string(name) + ">");
+  }
+  for (const auto name : {"pinned",
+                          "is_pinned",
+                          "shipping",
+                          "spinner",
+                          "pinterest",
+                          "session_count",
+                          "sessionTimeout",
+                          "session_duration",
+                          "tokenizer",
+                          "token_type",
+                          "token_count",
+                          "max_tokens",
+                          "total_tokens",
+                          "completion_tokens",
+                          "maxOutputTokens",
+                          "x-ratelimit-remaining-tokens",
+                          "description",
+                          "signature_version",
+                          "SignatureMethod",
+                          "otp_enabled",
+                          "passenger",
+                          "passed",
+                          "bypass_ok",
+                          "compass",
+                          "author",
+                          "authors",
+                          "authority",
+                          "bearer_format",
+                          "pin_color",
+                          "codename",
+                          "country_code",
+                          "postal_code",
+                          "status_code",
+                          "code",
+                          "code_challenge",
+                          "number",
+                          "value",
+                          "256",
+                          "sha256",
+                          "assertions",
+                          "possession",
+                          "signal",
+                          "x-session-affinity"}) {
+    EXPECT_NE(content.kind(name, SecretNames::Place::field), NameKind::secret) << name;
+  }
 }
 
 TEST_F(RedactContent, ATextThatBreaksOffInsideASecretLosesIt) {
@@ -153,6 +321,38 @@ TEST_F(RedactContent, FindsSecretsInTheContentsOfMultipartBodies) {
       "\r\n--XX\r\ncontent-disposition: form-data; name=\"password\"\r\n\r\n" +
           p("s3cret") + "\r\n--XX\r\nContent-Type: application/json\r\n\r\n{\"token\":\"" + p("t") +
           "\"}\r\n--XX--\r\n");
+}
+
+TEST_F(RedactContent, InMarkupAllBelowASecretElementIsSecret) {
+  EXPECT_EQ(content.markup("<a><secret><b x='1'>s3</b> cret<secret>x</secret>y</secret>"
+                           "<password><![CDATA[s3<cret]]></password><c>d</c></a>"),
+            "<a><secret><b x='" + p("1") + "'>" + p("s3") + "</b> " + p("cret") + "<secret>" +
+                p("x") + "</secret>" + p("y") + "</secret><password><![CDATA[" + p("s3<cret") +
+                "]]></password><c>d</c></a>");
+  EXPECT_EQ(content.markup("<item key=\"password\">s3cret</item><item key=\"user\">ann</item>"),
+            "<item key=\"password\">" + p("s3cret") + "</item><item key=\"user\">ann</item>");
+  EXPECT_EQ(
+      content.markup("<key>token</key>\n<string>s3cret</string><key>a</key><string>b</string>"),
+      "<key>token</key>\n<string>" + p("s3cret") + "</string><key>a</key><string>b</string>");
+  EXPECT_EQ(content.markup("<form name=password><b>Hello</b></form><!-- password=s3cret -->"),
+            "<form name=password><b>Hello</b></form><!-- password=" + p("s3cret") + " -->");
+  EXPECT_EQ(content.markup("<input name=pin><p>Hello</p>"), std::nullopt);
+}
+
+TEST_F(RedactContent, MultipartBodiesMayHaveBareLineEndsAndNoBoundary) {
+  const std::string body =
+      "--XX\nContent-Disposition: form-data; name=\"password\"\n\ns3cret\n--XX\n"
+      "Content-Disposition: form-data; name*=utf-8''p%69n\n\n4711\n--XX--\n";
+  const std::string redacted =
+      "--XX\nContent-Disposition: form-data; name=\"password\"\n\n" + p("s3cret") +
+      "\n--XX\nContent-Disposition: form-data; name*=utf-8''p%69n\n\n" + p("4711") + "\n--XX--\n";
+  for (const auto type :
+       {"multipart/form-data; boundary=XX", "multipart/form-data; Boundary=\"XX\"",
+        "multipart/form-data", "multipart/form-data; boundary=YY", ""}) {
+    EXPECT_EQ(content.body(body, type), redacted) << type;
+  }
+  EXPECT_EQ(content.body("token=s3cret x\n--YY", "multipart/mixed; boundary=YY"),
+            "token=" + p("s3cret") + " x\n--YY");
 }
 
 TEST_F(RedactContent, FindsTokensByTheirForm) {
@@ -251,6 +451,8 @@ TEST_F(RedactContent, NoCutOfATextCrashes) {
       content.markup(part);
       content.text(part);
       content.multipart(part, "a");
+      content.loose(part);
+      content.body(widened(part, {}), "");
       for (const auto type :
            {"", "application/json", "text/html", "multipart/form-data; boundary=a"})
         content.body(part, type);
@@ -307,8 +509,13 @@ TEST_F(RedactContent, RedactingTwiceIsRedactingOnce) {
 
 TEST_F(RedactContent, HostileTextsTakeTimeInProportionToTheirSize) {
   for (const std::string piece :
-       {"code=1&", "<a", "<a a a", "?a=", "\"\\", "+1 ", "eyJ", "bearer ", "[", "sk_live_",
-        "a?b#c;d", "%7B", "{\"a\":\"", "4111 ", "-----BEGIN PRIVATE KEY-----"}) {
+       {"token=",     "token='",   "<pin>",     "<pin a=b>",
+        "<script>",   "<!--",      "<![CDATA[", "\"\n",
+        "--\n\n",     "a/%3F",     "a:",        "a   :",
+        "{\"pin\":[", "code=1&",   "<a",        "<a a a",
+        "?a=",        "\"\\",      "+1 ",       "eyJ",
+        "bearer ",    "[",         "sk_live_",  "a?b#c;d",
+        "%7B",        "{\"a\":\"", "4111 ",     "-----BEGIN PRIVATE KEY-----"}) {
     std::string text;
     while (text.size() < 300'000)
       text += piece;

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "gateway/core/random.hpp"
 #include "replay/content_coding.hpp"
 #include "replay/redact/pseudonyms.hpp"
 
@@ -115,14 +116,121 @@ TEST(Redact, LooksIntoCodedBodies) {
   }
 }
 
-TEST(Redact, DropsACodedFormThatCannotBeDecoded) {
+TEST(Redact, DropsABodyThatCannotBeDecodedWhateverItsType) {
+  const std::string html = "<input name=csrf value=s3cret>";
+  const std::string gzip = *encode_content(html, "gzip");
+
+  struct Case {
+    const char* coding;
+    std::string body;
+  };
+
+  const std::vector<Case> cases = {{"gzip", html},      {"gzip", gzip.substr(0, gzip.size() - 4)},
+                                   {"foo", html},       {"br", html},
+                                   {"zstd", html},      {"deflate", html},
+                                   {"gzip, gzip", gzip}};
+  for (const auto type : {"text/html", "application/xml", "text/plain", "image/png", ""}) {
+    for (const Case& one : cases) {
+      Redactor redactor;
+      auto exchange = with_request_body(type, one.body);
+      exchange.request->fields.push_back({"Content-Encoding", one.coding});
+      exchange.request->fields.push_back({"Content-MD5", "q3TsG1Yw0i0gJfVxQk1c5Q=="});
+      EXPECT_EQ(redactor.redact(exchange).request.dropped_bytes, one.body.size())
+          << type << one.coding;
+      EXPECT_TRUE(exchange.request->body.empty());
+      EXPECT_TRUE(exchange.request->body_dropped);
+      EXPECT_TRUE(exchange.request->complete) << "it was whole on the wire";
+      EXPECT_THAT(exchange.request->fields[3].value, StartsWith("redacted-"));
+      EXPECT_EQ(redactor.counts().dropped_bytes, one.body.size());
+      EXPECT_EQ(redactor.counts().dropped_bodies, 1U);
+    }
+  }
+}
+
+TEST(Redact, OfAMessageThatBreaksOffWhatCanBeDecodedIsSearched) {
+  for (const auto coding : {"gzip", "br", "zstd", "deflate", "gzip, br"}) {
+    Redactor redactor;
+    std::string text = "<input name=csrf value=s3cret>";
+    Random random(3);  // nothing that packs well, so that much is decoded before the end
+    while (text.size() < 1'000'000)
+      text += "<p>" + std::to_string(random.below(1U << 30U)) + "</p>";
+    auto exchange = with_request_body("text/html", *encode_content(text, coding));
+    RecordedRequest& request = *exchange.request;
+    request.fields.push_back({"Content-Encoding", coding});
+    request.complete = false;
+    request.body.resize(request.body.size() * 9 / 10);
+    EXPECT_EQ(redactor.redact(exchange).request.dropped_bytes, 0U);
+    const std::string content = decode_content(request.body, coding).value_or("undecodable");
+    EXPECT_THAT(content, StartsWith("<input name=csrf value=redacted-")) << coding;
+    EXPECT_GT(content.size(), text.size() / 2) << coding;
+    EXPECT_FALSE(request.complete);
+  }
+}
+
+TEST(Redact, BytesBehindTheEndOfACodingAreTakenAway) {
+  for (const auto coding : {"gzip", "deflate", "br"}) {
+    Redactor redactor;
+    auto exchange = with_request_body("text/plain", *encode_content("hello", coding) + "s3cret");
+    exchange.request->fields.push_back({"Content-Encoding", coding});
+    redactor.redact(exchange);
+    EXPECT_EQ(decode_content(exchange.request->body, coding), "hello") << coding;
+    EXPECT_THAT(exchange.request->body, Not(HasSubstr("s3cret"))) << coding;
+  }
+}
+
+TEST(Redact, UserInformationIsHiddenInTargetsAndHosts) {
   Redactor redactor;
-  auto exchange = with_request_body("application/json", "broken gzip");
-  exchange.request->fields.push_back({"Content-Encoding", "gzip"});
+  RecordedExchange exchange;
+  exchange.host = "u:s3cret@h";
+  exchange.request = RecordedRequest{.method = "CONNECT",
+                                     .target = "u:s3cret@h:443",
+                                     .fields = {{"Host", "u:s3cret@h"},
+                                                {"x-forwarded-host", "u:s3cret@h:80"},
+                                                {"Location", "//u:s3cret@h/"}}};
   redactor.redact(exchange);
-  EXPECT_TRUE(exchange.request->body.empty());
-  EXPECT_FALSE(exchange.request->complete);
-  EXPECT_EQ(redactor.counts().dropped_bytes, 11U);
+  const std::string user = redactor.pseudonym("u:s3cret");
+  const RecordedRequest& request = *exchange.request;
+  EXPECT_EQ(exchange.host, user + "@h");
+  EXPECT_EQ(request.target, user + "@h:443");
+  EXPECT_EQ(request.fields[0].value, user + "@h");
+  EXPECT_EQ(request.fields[1].value, user + "@h:80");
+  EXPECT_EQ(request.fields[2].value, "//" + user + "@h/");
+  EXPECT_TRUE(request.redacted);
+}
+
+TEST(Redact, CredentialsWithoutASchemeAreHiddenWhole) {
+  for (const auto value :
+       {"nextnonce=\"s3cret\", qop=auth", "s3cret more", "k=s3cret x", "secret more"}) {
+    for (const auto name : {"Authentication-Info", "Proxy-Authentication-Info", "X-Api-Key"}) {
+      EXPECT_THAT(redacted_field(name, value), testing::MatchesRegex("redacted-[0-9a-f]{16}"));
+    }
+  }
+  EXPECT_THAT(redacted_field("Authorization", "AWS4-HMAC-SHA256 Credential=s3cret"),
+              StartsWith("AWS4-HMAC-SHA256 redacted-"));
+}
+
+TEST(Redact, TokensThatAreSentAsProtocolsAreHidden) {
+  EXPECT_THAT(redacted_field("Sec-WebSocket-Protocol", "chat, bearer, s3cret"),
+              testing::MatchesRegex("chat, bearer, redacted-[0-9a-f]{16}"));
+  EXPECT_THAT(
+      redacted_field("Sec-WebSocket-Protocol",
+                     "base64url.bearer.authorization.k8s.io.s3cret, v4.channel.k8s.io"),
+      testing::MatchesRegex("base64url\\.bearer\\.authorization\\.k8s\\.io\\.redacted-[0-9a-"
+                            "f]{16}, v4.channel.k8s.io"));
+  EXPECT_EQ(redacted_field("Sec-WebSocket-Protocol", "graphql-ws, mqtt"), "graphql-ws, mqtt");
+}
+
+TEST(Redact, ReasonsAndLinesWithoutAColonAreSearched) {
+  Redactor redactor;
+  RecordedExchange exchange;
+  exchange.request = RecordedRequest{
+      .method = "GET", .target = "/", .fields = {{"no colon token=s3cret", ""}, {"x y", ""}}};
+  exchange.response = RecordedResponse{.status = 200, .reason = "fine token=s3cret"};
+  redactor.redact(exchange);
+  const std::string token = "token=" + redactor.pseudonym("s3cret");
+  EXPECT_EQ(exchange.request->fields[0].name, "no colon " + token);
+  EXPECT_EQ(exchange.request->fields[1].name, "x y");
+  EXPECT_EQ(exchange.response->reason, "fine " + token);
 }
 
 TEST(Redact, DropsACodedFormThatBecomesFarLargerThanItIs) {

@@ -200,6 +200,19 @@ class ExplainTest : public testing::Test {
   fs::path folder_;
 };
 
+TEST_F(ExplainTest, AnAnswerWhoseBodyRedactionDroppedIsNotCut) {
+  Conversation one({.server_port = kGatewayPort});
+  one.handshake();
+  one.client(request("dropped"));
+  one.server("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 7\r\n\r\nno gzip");
+  one.client_fin();
+  const std::string path = record("t.db", one.frames());
+  EXPECT_TRUE(Recording::open(path)->read_all().value().at(0).response->body_dropped);
+  const Report report = explained(path);
+  EXPECT_EQ(gateway(report).requests, 1U);
+  EXPECT_EQ(gateway(report).failed(), 0U);
+}
+
 TEST_F(ExplainTest, BothLegsInOneRecordingAreJoinedAndExplained) {
   const Report report = explained(record("t.db", incident().both()));
   expect_incident(report);
