@@ -121,7 +121,8 @@ bool TcpReassembly::drain_half(Connection& connection, Side side, bool ignore_pe
   }
   if (half.settled && half.fin && !half.ended && half.held.empty() && half.next >= *half.fin) {
     half.ended = true;
-    if (connection.reader) connection.reader->on_end(side, connection.last_at);
+    // One that is empty so far may turn out to begin earlier; it ends with the connection.
+    if (connection.reader && half.delivered) connection.reader->on_end(side, connection.last_at);
     progress = true;
   }
   return progress;

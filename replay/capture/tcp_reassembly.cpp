@@ -282,6 +282,7 @@ void TcpReassembly::take_payload(Connection& connection,
   }
   if (half.movable() && piece.begin < half.next && half.next - piece.begin <= kReorderBytes) {
     half.next = piece.begin;
+    half.ended = false;
   }
   if (piece.begin < half.next) {
     take_again(connection, side, piece.part(piece.begin, std::min(half.next, piece.end())));
@@ -348,6 +349,10 @@ void TcpReassembly::close(Connection& connection, CloseKind how, UnixTime at) {
   if (connection.closed) return;
   if (!connection.end.closed_by) connection.end.how = how;
   // A connection that carried nothing is worth a line if it was tried: a refusal, a port scan.
+  for (const Side side : {Side::first, Side::second}) {
+    const Half& half = connection.half(side);
+    if (connection.reader && half.ended && !half.delivered) connection.reader->on_end(side, at);
+  }
   if (connection.reader || connection.start.client) {
     reader(connection).on_closed(connection.end, how == CloseKind::open ? latest_ : at);
   }

@@ -248,6 +248,15 @@ TEST_F(TcpReassemblyTest, NothingIsDeliveredBehindTheFin) {
   EXPECT_EQ(ledger.after_close.bytes, 9U);
 }
 
+TEST_F(TcpReassemblyTest, DataCapturedBehindItsFinComesBeforeTheEnd) {
+  server(500, 104);
+  fin(true, 104, 500);
+  client(100, 500, "abcd");
+  server(500, 105, "x");
+  reassembly->finish();
+  EXPECT_THAT(out, ElementsAre("b:abcd", "b.", "a:x", "fin"));
+}
+
 TEST_F(TcpReassemblyTest, WhatAResetCarriesIsNoData) {
   handshake();
   client(100, 500, "hello");
