@@ -58,6 +58,9 @@ struct OpenExchange {
   [[nodiscard]] bool unanswered() const { return request_done && !answer_begun; }
 };
 
+// A method that could not be told, or a path of HTTP/2: every request has a method.
+inline constexpr std::string_view kNotTold = "?";
+
 // Why what is unfinished stays so when a connection ends.
 [[nodiscard]] LossReason reason_of(const ConnectionEnd& end);
 [[nodiscard]] RecordedConnection recorded_connection(const ConnectionStart& start,

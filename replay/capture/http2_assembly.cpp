@@ -123,20 +123,20 @@ void Http2Assembly::on_request(std::uint32_t id, Http2Fields fields, UnixTime at
   OpenExchange& open = new_stream(id, at);
   recorder_.begin_request(open, marks_[index(MessageKind::request)], at);
   RecordedRequest& request = open.exchange.request.emplace();
-  const auto told = [&](std::string_view name) {
-    const std::string_view value = fields.value(name);
-    return std::string(value.empty() && fields.unknown ? "?" : value);
-  };
   const bool connect = fields.value(":method") == "CONNECT";
   const bool extended = !fields.value(":protocol").empty();
   open.exchange.host = fields.value(":authority");
   if (open.exchange.host.empty()) open.exchange.host = fields.value("host");
-  request.method = told(":method");
-  request.target = connect && !extended ? open.exchange.host : told(":path");
+  request.method = fields.value(":method");
+  request.target = connect && !extended ? open.exchange.host : fields.value(":path");
   request.version = kVersion;
   request.fields = without_pseudo(std::move(fields.fields));
   request.complete = fields.whole();
-  if (request.method.empty() || request.target.empty()) request.defects = "missing_pseudo_field";
+  for (std::string* told : {&request.method, &request.target}) {
+    if (!told->empty()) continue;
+    *told = kNotTold;
+    if (!fields.unknown) request.defects = "missing_pseudo_field";
+  }
   recorder_.keep_fields(open, MessageKind::request, request.fields);
 }
 

@@ -387,7 +387,7 @@ http::Framing HttpAssembly::on_request(const http::RequestHead& head,
   slot.exchange.host = host_of(head);
   recorder_.begin_request(slot, marks_[index(recorder_.client())], at);
   RecordedRequest& request = slot.exchange.request.emplace();
-  request.method = head.method;
+  request.method = head.method.empty() ? kNotTold : head.method;
   request.target = head.target;
   request.version = version_text(head.version);
   request.fields = recorded(head.fields);

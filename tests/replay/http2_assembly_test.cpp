@@ -482,6 +482,16 @@ TEST(Http2, ACaptureThatBeginsInsideAConnectionFindsTheRestOfIt) {
   EXPECT_EQ(losses_of(all, LossReason::unknown_fields), 4U);
 }
 
+TEST(Http2, ARequestWithoutMethodAndPathIsOneWithDefects) {
+  Talk talk;
+  talk.packets.client(
+      talk.client.head({.stream = 1, .fields = {{":authority", "shop"}}, .end_stream = true}));
+  Captured all;
+  run(talk.packets.frames(), all);
+  EXPECT_EQ(all.text(), "? ? > \n");
+  EXPECT_EQ(all.exchanges.at(0).request->defects, "missing_pseudo_field");
+}
+
 TEST(Http2, AGapInABodyLosesNothingElse) {
   Talk talk({.segment_bytes = 100});
   talk.packets.client(join({talk.client.get(1, "/a"), talk.client.get(3, "/b")}));
