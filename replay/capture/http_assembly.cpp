@@ -551,6 +551,13 @@ void HttpAssembly::on_skipped(MessageKind kind,
   if (skipped.bytes > 0 && skipped.reason != reason) tell_skipped();
   if (skipped.bytes == 0) skipped = {reason, 0, at};
   skipped.bytes += bytes;
+  const bool message_lost =
+      reason == LossReason::head_too_large || reason == LossReason::memory_limit;
+  if (kind == MessageKind::request) {
+    if (message_lost) on_requests_lost(false, at);
+  } else if (message_lost || (held_ && !counted_with_stream(reason))) {
+    on_answers_lost(std::nullopt, at);
+  }
 }
 
 void HttpAssembly::tell_skipped() {

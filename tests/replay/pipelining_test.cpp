@@ -161,6 +161,30 @@ TEST(Pipelining, RequestsBeforeALostOneHaveTheirAnswers) {
   }
 }
 
+// What has a head that is not kept counts like what is not there.
+TEST(Pipelining, AMessageWithTooLargeAHeadShiftsNoPair) {
+  const std::string large = "X: " + std::string(2'000'000, 'x') + "\r\n";
+  for (const bool of_request : {true, false}) {
+    Conversation talk;
+    talk.handshake();
+    std::string first = request("/a");
+    std::string answer = ok("A");
+    std::string& grown = of_request ? first : answer;
+    grown.insert(grown.find("\r\n") + 2, large);
+    talk.client(first);
+    talk.client(request("/b"));
+    talk.client(request("/c"));
+    talk.server(answer);
+    talk.server(ok("B"));
+    talk.server(ok("C"));
+    talk.close();
+    Captured all;
+    run(talk.frames(), all);
+    for (const RecordedExchange& exchange : all.exchanges)
+      EXPECT_FALSE(exchange.request && exchange.response) << all.text();
+  }
+}
+
 TEST(Pipelining, AfterADoubtThatEndedThePairingGoesOnAndMayBeDoubtedAgain) {
   Conversation talk;
   talk.handshake();
