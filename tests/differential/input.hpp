@@ -47,7 +47,9 @@ enum class Sending { whole, byte_by_byte };
 // bytes: slow peers are another subject.
 template <class Send>
 bool send_pieces(std::string_view bytes, Sending sending, Send send) {
-  const std::size_t step = sending == Sending::whole ? bytes.size() : 1 + bytes.size() / 1000;
+  constexpr std::size_t kLong = 8000;
+  const std::size_t small = bytes.size() > kLong ? bytes.size() / 100 : 1 + bytes.size() / 1000;
+  const std::size_t step = sending == Sending::whole ? bytes.size() : small;
   for (std::size_t at = 0; at < bytes.size(); at += step) {
     if (!send(bytes.substr(at, step))) return false;
   }

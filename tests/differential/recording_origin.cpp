@@ -11,8 +11,16 @@ constexpr std::chrono::milliseconds kMoment{150};
 constexpr std::chrono::seconds kHangUpLimit{2};
 constexpr const char* kMark = "MARK\n";
 
-std::string usual_answer(const Message& request) {
-  return testing::answer_of(200, request.target() == "/probe" ? "probe" : "ok");
+// To HEAD too it has a body: unasked, so it comes in one piece with the end of the head.
+OriginScript::Answer usual_answer(const Message& request) {
+  OriginScript::Answer answer{
+      .bytes = testing::answer_of(200, request.target() == "/probe" ? "probe" : "ok"),
+      .after = OriginScript::After::keep};
+  if (request.method() != "HEAD") return answer;
+  const std::size_t head = answer.bytes.find("\r\n\r\n") + 4;
+  answer.behind = answer.bytes.substr(head);
+  answer.bytes.resize(head);
+  return answer;
 }
 
 }  // namespace
@@ -54,7 +62,7 @@ OriginScript::Answer RecordingOrigin::record(const Message& request) {
   requests_.push_back(request);
   const std::size_t index = requests_.size() - 1;
   if (index < script_.answers.size()) return script_.answers[index];
-  return {.bytes = usual_answer(request), .after = OriginScript::After::keep};
+  return usual_answer(request);
 }
 
 // False once the connection is not read any more.
