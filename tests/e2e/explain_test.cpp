@@ -91,6 +91,27 @@ Causes causes_in_capture(const json& listener) {
   return causes;
 }
 
+// Nothing has another cause than the gateway gave it. What the packets do not show may stay open,
+// and that is seldom.
+void expect_causes(const Causes& captured, const Causes& run) {
+  constexpr std::int64_t kOpenMax = 2;
+  std::int64_t open = 0;
+  std::int64_t in_all = 0;
+  for (const auto& [cause, count] : captured) {
+    in_all += count;
+    const auto told = run.find(cause);
+    if (cause.ends_with(" open")) {
+      open += count;
+    } else {
+      EXPECT_LE(count, told == run.end() ? 0 : told->second) << cause;
+    }
+  }
+  EXPECT_LE(open, kOpenMax) << ::testing::PrintToString(captured);
+  for (const auto& [cause, count] : run)
+    in_all -= count;
+  EXPECT_EQ(in_all, 0);
+}
+
 class ExplainedUpgrade : public ::testing::Test {
  protected:
   ExplainedUpgrade() {
@@ -152,7 +173,7 @@ TEST_F(ExplainedUpgrade, TheCaptureTellsWhatTheRunRecordedAndNamesTheIncident) {
     }
     EXPECT_TRUE(named);
     if (gateway != "as_was") continue;  // another gateway's causes are nowhere written down
-    EXPECT_EQ(causes_in_capture(found), causes_in_run(run_db, gateway));
+    expect_causes(causes_in_capture(found), causes_in_run(run_db, gateway));
   }
 }
 
