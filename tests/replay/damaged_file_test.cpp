@@ -318,7 +318,7 @@ std::vector<Frame> exchanges() {
   std::vector<Frame> frames;
   for (int i = 0; i < 60; ++i) {
     Conversation talk({.client_port = static_cast<std::uint16_t>(20'000 + i),
-                       .begin = UnixTime{kBeginNs + i * 50'000'000}});
+                       .begin = UnixTime{kBeginNs + std::int64_t{i} * 50'000'000}});
     talk.handshake();
     talk.client("GET /" + std::to_string(i) + " HTTP/1.1\r\nHost: shop\r\n\r\n");
     talk.server("HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n" +
