@@ -178,20 +178,22 @@ void Joiner::remember_failure(const Chain& chain) {
       chain.outcome.fate != Fate::answered || chain.hop.status.value_or(0) >= kBadGateway;
   const auto end = chain.hop.end();
   if (!failed || !end || !chain.hop.has_request()) return;
-  failing_.emplace(end->ns, Failure{.ended = *end,
-                                    .id = chain.hop.id,
-                                    .keys = chain.hop.keys,
-                                    .request_id = chain.hop.request_id,
-                                    .server = chain.hop.server,
-                                    .client = std::string(address_of(chain.hop.client)),
-                                    .request = chain.hop.method + " " + chain.hop.target});
+  failing_.emplace(
+      end->ns,
+      std::pair(chain.hop.keys, Failure{.ended = *end,
+                                        .id = chain.hop.id,
+                                        .request_id = chain.hop.request_id,
+                                        .server = chain.hop.server,
+                                        .client = std::string(address_of(chain.hop.client)),
+                                        .request = chain.hop.method + " " + chain.hop.target}));
 }
 
-void Joiner::forget_failures(UnixTime now) {
+void Joiner::update_failures(UnixTime now) {
   for (auto it = failing_.begin(); it != failing_.end() && it->first < now.ns;
        it = failing_.erase(it)) {
-    for (const JoinKey& key : it->second.keys) {
-      failures_[key.hash] = it->second;
+    const auto& [keys, failure] = it->second;
+    for (const JoinKey& key : keys) {
+      failures_[key.hash] = failure;
       failures_in_turn_.emplace_back(UnixTime{it->first + kRetriedWithin.count()}, key.hash);
     }
   }
@@ -269,7 +271,7 @@ void Joiner::expire(UnixTime now) {
     ends_.pop();
     end(first);
   }
-  forget_failures(now);
+  update_failures(now);
 }
 
 void Joiner::end(Actives::iterator active) {

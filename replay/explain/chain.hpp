@@ -84,7 +84,6 @@ class Joiner {
   struct Failure {
     UnixTime ended{};
     std::int64_t id = 0;
-    std::vector<JoinKey> keys{};
     std::string request_id{};
     std::string server{};
     std::string client{};   // its address
@@ -104,7 +103,8 @@ class Joiner {
   void expire(UnixTime now);
   void end(Actives::iterator active);
   void remember_failure(const Chain& chain);
-  void forget_failures(UnixTime now);
+  // Those that have come to their end by now are known, those of long ago no more.
+  void update_failures(UnixTime now);
 
   const Topology& topology_;
   Use use_;
@@ -114,8 +114,9 @@ class Joiner {
   std::unordered_map<std::uint64_t, Places> by_key_;
   std::unordered_map<std::string, Places> by_server_;
   std::uint64_t next_ = 0;
-  std::deque<Attempt> attempts_;                  // until it is seen what was done after them
-  std::multimap<std::int64_t, Failure> failing_;  // by their end, which is to come
+  std::deque<Attempt> attempts_;  // until it is seen what was done after them
+  // With their keys, by their end, which is to come.
+  std::multimap<std::int64_t, std::pair<std::vector<JoinKey>, Failure>> failing_;
   std::unordered_map<std::uint64_t, Failure> failures_;  // by key, of the last seconds
   std::deque<std::pair<UnixTime, std::uint64_t>> failures_in_turn_;
 };

@@ -83,8 +83,11 @@ void read_key(std::string_view name, std::string_view value, Hop& hop) {
     if (id.size() < kShortestId) return;
     // Not of the field's name: the id may come in another one on the next leg.
     const JoinKey key{known.kind, stable_hash(id, static_cast<std::uint64_t>(known.kind))};
-    if (std::find(hop.keys.begin(), hop.keys.end(), key) == hop.keys.end()) hop.keys.push_back(key);
-    if (hop.request_id.empty()) hop.request_id = id;
+    if (std::find(hop.keys.begin(), hop.keys.end(), key) != hop.keys.end()) return;
+    const auto place = std::find_if(hop.keys.begin(), hop.keys.end(),
+                                    [&](const JoinKey& other) { return other.kind > key.kind; });
+    if (place == hop.keys.begin()) hop.request_id = id;
+    hop.keys.insert(place, key);
     return;
   }
 }

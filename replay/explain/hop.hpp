@@ -36,8 +36,7 @@ struct Hop {
   std::string server{};
   std::string method{};  // empty: the request was not seen
   std::string target{};
-  std::string host{};
-  std::string request_id{};  // as it stands in the field that names it; may be empty
+  std::string request_id{};  // as it stands in the field of the first key; may be empty
   UnixTime begin{};
   std::optional<UnixTime> request_end{};
   std::optional<UnixTime> answer_begin{};
@@ -50,11 +49,10 @@ struct Hop {
   std::optional<Duration> idle_before{};
   std::optional<RecordedTransport> transport{};
   std::uint64_t request_head_bytes = 0;
-  std::uint64_t request_body_bytes = 0;
   std::string answer_defects{};
   std::uint64_t identity = 0;   // of the credentials that came with it; 0: none
   std::string forwarded_for{};  // the first address of X-Forwarded-For or its like
-  std::vector<JoinKey> keys{};
+  std::vector<JoinKey> keys{};  // the strongest first
   RecordedConnection connection{};
 
   [[nodiscard]] bool has_request() const { return !method.empty(); }
@@ -83,7 +81,6 @@ void read_answer_fields(std::string_view lines, Hop& hop);
 
 // A connection that a client tried to open in vain.
 struct Attempt {
-  int recording = 0;
   RecordedConnection connection{};
   int rivals = 0;  // other requests that may have caused it
 };

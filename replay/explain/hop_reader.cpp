@@ -13,10 +13,10 @@ namespace gatedrill::replay::explain {
 namespace {
 
 constexpr std::string_view kOwnColumns =
-    "e.id, e.at_ns, e.method, e.target, e.host, e.request_fields, e.request_bytes, "
-    "e.request_body_hash, e.request_complete, e.status, e.response_fields, e.response_complete, "
+    "e.id, e.at_ns, e.method, e.target, e.request_fields, e.request_body_hash, e.request_complete, "
+    "e.status, e.response_fields, e.response_complete, "
     "e.response_defects, e.tunnel";
-constexpr int kCourseColumn = 14;
+constexpr int kCourseColumn = 12;
 constexpr int kConnectionColumn = kCourseColumn + kCourseColumnCount;
 
 void move(std::optional<UnixTime>& time, Duration shift) {
@@ -42,16 +42,12 @@ std::string between(const std::string& column, const Spell& spell, const char* b
 
 // When the exchange began that is so many before or after `from`; `end` where there are not so
 // many.
-Result<std::int64_t> far_from(const Database& database,
-                              UnixTime from,
-                              const char* direction,
-                              std::size_t exchanges,
-                              UnixTime end) {
-  const bool before = direction[0] == '<';
+Result<std::int64_t> far_from(
+    const Database& database, UnixTime from, bool before, std::size_t exchanges, UnixTime end) {
+  const std::string place = std::string(before ? "<" : ">") + " " + std::to_string(from.ns);
   auto row =
-      database.prepare("SELECT at_ns FROM t_exchanges WHERE at_ns " + std::string(direction) + " " +
-                       std::to_string(from.ns) + " ORDER BY at_ns" + (before ? " DESC" : "") +
-                       " LIMIT 1 OFFSET " + std::to_string(exchanges));
+      database.prepare("SELECT at_ns FROM t_exchanges WHERE at_ns " + place + " ORDER BY at_ns" +
+                       (before ? " DESC" : "") + " LIMIT 1 OFFSET " + std::to_string(exchanges));
   if (!row) return row.error();
   auto found = row->step();
   if (!found) return found.error();
@@ -66,9 +62,9 @@ Result<Spell> with_exchanges(const std::string& path,
                              std::size_t exchanges) {
   auto database = Database::open(path, Database::Mode::read);
   if (!database) return database.error();
-  auto first = far_from(*database, least.first, "<", exchanges, most.first);
+  auto first = far_from(*database, least.first, true, exchanges, most.first);
   if (!first) return first.error();
-  auto last = far_from(*database, least.last, ">", exchanges, most.last);
+  auto last = far_from(*database, least.last, false, exchanges, most.last);
   if (!last) return last.error();
   return Spell{std::max(most.first, UnixTime{*first}), std::min(most.last, UnixTime{*last})};
 }
@@ -121,19 +117,17 @@ Result<bool> HopReader::next(Hop& hop) {
   hop.begin = UnixTime{row.integer(1) + state_->shift.count()};
   hop.method = row.text(2);
   hop.target = row.text(3);
-  hop.host = row.text(4);
-  if (!row.is_null(9)) hop.status = static_cast<int>(row.integer(9));
-  hop.request_body_bytes = static_cast<std::uint64_t>(row.integer(6));
-  hop.request_whole = row.is_null(8) || row.integer(8) != 0;
-  hop.answer_whole = row.is_null(11) || row.integer(11) != 0;
-  hop.answer_defects = row.text(12);
-  hop.tunnel = row.integer(13) != 0;
+  if (!row.is_null(7)) hop.status = static_cast<int>(row.integer(7));
+  hop.request_whole = row.is_null(6) || row.integer(6) != 0;
+  hop.answer_whole = row.is_null(9) || row.integer(9) != 0;
+  hop.answer_defects = row.text(10);
+  hop.tunnel = row.integer(11) != 0;
   if (hop.has_request()) {
     hop.request_head_bytes = hop.method.size() + hop.target.size() + 12;
-    read_request_fields(row.bytes(5), hop);
-    hop.keys.push_back(content_key(hop, row.bytes(7)));
+    read_request_fields(row.bytes(4), hop);
+    hop.keys.push_back(content_key(hop, row.bytes(5)));
   }
-  if (hop.status) read_answer_fields(row.bytes(10), hop);
+  if (hop.status) read_answer_fields(row.bytes(8), hop);
   const ExchangeCourse course = read_course(row, kCourseColumn);
   hop.request_end = course.request_end;
   hop.answer_begin = course.response_begin;
@@ -164,7 +158,7 @@ Result<bool> HopReader::next(Attempt& attempt) {
   auto found = state_->attempts->step();
   if (!found) return found.error();
   if (!*found) return false;
-  attempt = {state_->recording, read_connection(*state_->attempts, 0)};
+  attempt = {.connection = read_connection(*state_->attempts, 0)};
   move(attempt.connection, state_->shift);
   return true;
 }

@@ -229,8 +229,7 @@ void TopologyLearner::resolve(const Key& callee,
   if (caller == nullptr) return;
   const auto above = pairs_.find({kind, *caller});
   if (above != pairs_.end()) resolve(above->first, above->second, topology, depth + 1);
-  Topology::Callers callers{
-      .kind = kind, .servers = {*caller}, .exchanges = others.at(*caller).enclosed};
+  Topology::Callers callers{.kind = kind, .servers = {*caller}};
   for (const auto& [other, one] : others) {
     if (&other == caller || !may_call(callee, other, one)) continue;
     // Another caller of the same server is seldom sent the same request.

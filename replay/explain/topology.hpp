@@ -49,7 +49,6 @@ class Topology {
   struct Callers {
     KeyKind kind = KeyKind::content;  // by which they were recognised
     std::set<std::string> servers{};
-    std::uint64_t exchanges = 0;  // that show it
   };
 
   void set(const std::string& callee, Callers callers);

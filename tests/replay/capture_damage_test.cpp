@@ -182,9 +182,7 @@ TEST(CaptureDamage, EachPacketLostInTurnInventsNothingAndShiftsNoPair) {
     ASSERT_EQ(original.partial, 0);
     for (std::size_t lost = 0; lost < whole.size(); ++lost) {
       SCOPED_TRACE("packet " + std::to_string(lost) + " of " + std::to_string(segment_bytes));
-      std::vector<Frame> frames = whole;
-      frames.erase(frames.begin() + static_cast<std::ptrdiff_t>(lost));
-      const auto damaged = captured_from(frames);
+      const auto damaged = captured_from(tests::without(whole, lost));
       expect_nothing_invented(*damaged, original);
       const Messages seen = messages_of(*damaged);
       if (payload_bytes(whole[lost]) == 0) {
@@ -204,9 +202,7 @@ TEST(CaptureDamage, APacketLostAmongPipelinedMessagesShiftsNoPair) {
   ASSERT_EQ(original.pairs.size(), 8U);
   for (std::size_t lost = 0; lost < whole.size(); ++lost) {
     SCOPED_TRACE("packet " + std::to_string(lost));
-    std::vector<Frame> frames = whole;
-    frames.erase(frames.begin() + static_cast<std::ptrdiff_t>(lost));
-    expect_nothing_invented(*captured_from(frames), original);
+    expect_nothing_invented(*captured_from(tests::without(whole, lost)), original);
   }
 }
 
@@ -586,9 +582,7 @@ TEST(CaptureDamage, EachPacketLostInTurnFromTheDataFoldersCapturesInventsNothing
     const Messages original = messages_of(*captured_from(whole));
     for (std::size_t lost = 0; lost < whole.size(); ++lost) {
       SCOPED_TRACE("packet " + std::to_string(lost + 1));
-      std::vector<Frame> frames = whole;
-      frames.erase(frames.begin() + static_cast<std::ptrdiff_t>(lost));
-      expect_nothing_invented(*captured_from(frames), original);
+      expect_nothing_invented(*captured_from(tests::without(whole, lost)), original);
     }
   }
 }

@@ -19,17 +19,10 @@ using testing::ElementsAre;
 using tests::Captured;
 using tests::Conversation;
 using tests::Frame;
+using tests::get;
+using tests::ok;
 using tests::run;
 using tests::text_of;
-
-std::string get(const std::string& target, const std::string& fields = "") {
-  return "GET " + target + " HTTP/1.1\r\nHost: shop\r\n" + fields + "\r\n";
-}
-
-std::string ok(const std::string& body, const std::string& fields = "") {
-  return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + fields +
-         "\r\n" + body;
-}
 
 // One client's and one server's text, each in one send.
 std::string text_of(const std::string& request, const std::string& answer, bool fin = false) {

@@ -17,14 +17,11 @@ using ::testing::IsEmpty;
 using tests::Captured;
 using tests::Conversation;
 using tests::Frame;
+using tests::ok;
 using tests::run;
 
 std::string request(const std::string& target, const std::string& method = "GET") {
   return method + " " + target + " HTTP/1.1\r\nHost: shop\r\n\r\n";
-}
-
-std::string ok(const std::string& body) {
-  return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
 // Without the packets that hold any of these texts.

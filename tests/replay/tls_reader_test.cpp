@@ -21,15 +21,9 @@ using testing::IsEmpty;
 using tests::Captured;
 using tests::Conversation;
 using tests::Frame;
+using tests::get;
+using tests::ok;
 using tests::TlsTalk;
-
-std::string get(const std::string& target) {
-  return "GET " + target + " HTTP/1.1\r\nHost: shop\r\n\r\n";
-}
-
-std::string ok(const std::string& body) {
-  return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-}
 
 // Frames with the secrets that belong to them.
 struct Sealed {

@@ -1,6 +1,7 @@
 // What a capture makes of frames, gathered in lists, for tests.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,6 +73,22 @@ inline void run(const std::vector<Frame>& frames,
                 const replay::capture::CaptureOptions& options = {}) {
   capture_into(into, frames, options);
   EXPECT_THAT(into.ledger.open_sums(), ::testing::IsEmpty());
+}
+
+// All but one.
+inline std::vector<Frame> without(const std::vector<Frame>& frames, std::size_t lost) {
+  std::vector<Frame> others = frames;
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(lost));
+  return others;
+}
+
+inline std::string get(const std::string& target, const std::string& fields = "") {
+  return "GET " + target + " HTTP/1.1\r\nHost: shop\r\n" + fields + "\r\n";
+}
+
+inline std::string ok(const std::string& body, const std::string& fields = "") {
+  return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + fields +
+         "\r\n" + body;
 }
 
 inline std::string text_of(const std::vector<Frame>& frames) {

@@ -401,6 +401,15 @@ TEST(Joiner, OnOneLegARetryIsKnownByItsRequest) {
   EXPECT_EQ(chains[2].repeats, std::nullopt) << "that is another one";
 }
 
+TEST(Hop, ItsKeysAreInOrderWhateverTheOrderOfItsFields) {
+  const Hop hop = HopMaker(kShop, 0).field("b3: 80f198ee56343ba8-1").id("request-1").make();
+  ASSERT_THAT(hop.keys, SizeIs(3));
+  EXPECT_EQ(hop.keys[0].kind, KeyKind::request_id);
+  EXPECT_EQ(hop.keys[1].kind, KeyKind::trace);
+  EXPECT_EQ(hop.keys[2].kind, KeyKind::content);
+  EXPECT_EQ(hop.request_id, "request-1");
+}
+
 TEST(Joiner, AnotherIdIsAnotherRequestThoughItIsAlike) {
   const std::vector<Hop> hops = {
       HopMaker(kShop, 0).id("request-1").kept(4, 900).server_rst(2, 0).make(),
