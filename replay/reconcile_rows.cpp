@@ -41,11 +41,10 @@ std::string_view id_of(const std::vector<RecordedField>& fields, const std::stri
   return {};
 }
 
-// Of the fields and trailers that are written, in any order: that is for their writer to choose.
-std::uint64_t fields_hash(std::string_view written) {
-  std::vector<RecordedField> fields;
-  std::vector<RecordedField> trailers;
-  decode_fields(written, fields, trailers);
+// Of fields and trailers in any order: that is for their writer to choose. Their names become lower
+// case.
+std::uint64_t fields_hash(std::vector<RecordedField>& fields,
+                          std::vector<RecordedField>& trailers) {
   std::uint64_t hash = 0;
   const auto add = [&](std::vector<RecordedField>& list, std::uint64_t seed) {
     for (RecordedField& field : list) {
@@ -190,9 +189,12 @@ Result<ReconcileRows> read_reconcile_rows(const std::string& path,
     }
     if (!select->is_null(7)) row.status = static_cast<int>(select->integer(7));
     row.request = message_of(*select, 8);
-    row.request.head = stable_hash(select->bytes(5), fields_hash(select->bytes(6)));
+    row.request.head = stable_hash(select->bytes(5), fields_hash(fields, trailers));
     row.answer = message_of(*select, 12);
-    row.answer.head = fields_hash(select->bytes(16));
+    fields.clear();
+    trailers.clear();
+    decode_fields(select->bytes(16), fields, trailers);
+    row.answer.head = fields_hash(fields, trailers);
   }
 }
 

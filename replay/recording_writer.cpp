@@ -134,13 +134,16 @@ std::vector<LedgerLine> ledger_of(const BodyStore::Counts& bodies,
 
 // The lines of the recording's maker and the writer's own, each name once. What is imported from a
 // recording brings the lines of that one's writer: what was hidden there is hidden still.
-std::vector<LedgerLine> with_own(std::span<const LedgerLine> ledger, std::vector<LedgerLine> own) {
+// Whose rules and key hid what cannot be told once others were asked for on the way.
+std::vector<LedgerLine> with_own(std::span<const LedgerLine> ledger,
+                                 std::vector<LedgerLine> own,
+                                 bool hides,
+                                 bool as_asked) {
   std::vector<LedgerLine> all(ledger.begin(), ledger.end());
   const auto find = [&](std::string_view what) {
     return std::find_if(all.begin(), all.end(),
                         [&](const LedgerLine& line) { return line.what == what; });
   };
-  const bool hides = own.back().what != kSecretsKept;
   if (hides) std::erase_if(all, [](const LedgerLine& line) { return line.what == kSecretsKept; });
   for (LedgerLine& line : own) {
     const auto brought = find(line.what);
@@ -149,6 +152,8 @@ std::vector<LedgerLine> with_own(std::span<const LedgerLine> ledger, std::vector
       if (!untrue) all.push_back(std::move(line));
     } else if (line.what == kBodiesStored || line.what == kBodiesRepeated) {
       *brought = std::move(line);
+    } else if (line.what == kRedactionLine) {
+      if (as_asked && line.note != brought->note) all.push_back(std::move(line));
     } else {
       brought->count = std::max(brought->count, line.count);
       brought->bytes = std::max(brought->bytes, line.bytes);
@@ -167,6 +172,7 @@ struct RecordingWriter::State {
   std::optional<BodyStore> bodies;
   std::optional<Redactor> redactor;
   std::string redaction_mark;
+  bool redacts_as_asked = false;  // by rules or a key that somebody gave
   std::int64_t next_id = 1;
   std::unordered_set<std::int64_t> connections;
   std::uint64_t exchanges = 0;
@@ -226,6 +232,8 @@ Result<RecordingWriter> RecordingWriter::create(const std::string& path,
     state->redactor.emplace(std::move(*names), options.redaction_key.empty()
                                                    ? Pseudonyms()
                                                    : Pseudonyms(options.redaction_key));
+    state->redacts_as_asked =
+        options.redaction != RedactionRules{} || !options.redaction_key.empty();
     state->redaction_mark = mark_of(options.redaction, *state->redactor);
   }
   return RecordingWriter(std::move(state));
@@ -337,13 +345,13 @@ Result<void> RecordingWriter::save() {
 Result<void> RecordingWriter::State::complete(std::span<const LedgerLine> ledger) {
   if (auto done = bodies->flush(); !done) return done;
   if (auto done = database->execute(kForgetUnfinished); !done) return done;
-  const auto own = ledger_of(bodies->counts(), redactor ? &*redactor : nullptr, redaction_mark);
-  for (const LedgerLine& line : with_own(ledger, own)) {
-    if (auto done = rows->add(line); !done) return done;
-  }
+  auto own = ledger_of(bodies->counts(), redactor ? &*redactor : nullptr, redaction_mark);
   if (backwards > 0) {
-    const LedgerLine line{"latencies below zero", backwards, 0,
-                          "left out: the clock was set back, or the packets are out of order"};
+    own.push_back({"latencies below zero", backwards, 0,
+                   "left out: the clock was set back, or the packets are out of order"});
+  }
+  for (const LedgerLine& line :
+       with_own(ledger, std::move(own), redactor.has_value(), redacts_as_asked)) {
     if (auto done = rows->add(line); !done) return done;
   }
   if (auto done = database->execute(recording_indices()); !done) return done;

@@ -161,27 +161,29 @@ bool Redactor::redact_field(RecordedField& field) {
     if (redacted) field.value = std::move(*redacted);
     return redacted.has_value();
   }
-  if (equals_ignoring_case(name, "Sec-WebSocket-Protocol")) return redact_protocols(field.value);
+  const bool protocols =
+      equals_ignoring_case(name, "Sec-WebSocket-Protocol") && redact_protocols(field.value);
   auto redacted = content_.value(field.value, kind);
   if (redacted) field.value = std::move(*redacted);
-  return redacted.has_value();
+  return protocols || redacted.has_value();
 }
 
 // It may hold a secret that cannot be seen.
 template <class Message>
-bool Redactor::drop_body(Message& message) {
+void Redactor::drop_body(Message& message, RedactedBody& body) {
   ++counts_.dropped_bodies;
   counts_.dropped_bytes += message.body.size();
+  body.dropped_bytes = message.body.size();
+  body.plain.reset();
   message.body.clear();
   message.body_dropped = true;
   for (RecordedField& field : message.fields) {
     if (is_digest(field.name)) field.value = pseudonym(field.value);
   }
-  return true;
 }
 
 template <class Message>
-bool Redactor::redact_body(Message& message, std::optional<std::string>& plain) {
+bool Redactor::redact_body(Message& message, RedactedBody& body) {
   if (message.body.empty()) return false;
   const std::string_view type = value_of(message.fields, "Content-Type");
   const std::string_view coding = value_of(message.fields, "Content-Encoding");
@@ -191,17 +193,20 @@ bool Redactor::redact_body(Message& message, std::optional<std::string>& plain) 
     // Of a message that breaks off, so does the coding. Else it is not what it says.
     const bool readable =
         decoded && (decoded->ended || (!message.complete && !decoded->content.empty()));
-    if (!readable) return drop_body(message);
+    if (!readable) {
+      drop_body(message, body);
+      return true;
+    }
     auto redacted_plain = content_.body(decoded->content, type);
     // What could not be read is taken away.
     const bool unread = !decoded->ended || decoded->trailing;
     const bool changed = redacted_plain || unread;
-    plain = redacted_plain ? std::move(*redacted_plain) : std::move(decoded->content);
+    body.plain = redacted_plain ? std::move(*redacted_plain) : std::move(decoded->content);
     if (changed) {
-      redacted = encode_content(*plain, coding);
+      redacted = encode_content(*body.plain, coding);
       if (!redacted) {
-        plain.reset();
-        return drop_body(message);
+        drop_body(message, body);
+        return true;
       }
     }
   } else {
@@ -230,9 +235,7 @@ RedactedBody Redactor::redact_message(Message& message) {
     }
   }
   RedactedBody body;
-  const std::size_t body_bytes = message.body.size();
-  if (redact_body(message, body.plain)) message.redacted = true;
-  if (message.body_dropped) body.dropped_bytes = body_bytes;
+  if (redact_body(message, body)) message.redacted = true;
   return body;
 }
 

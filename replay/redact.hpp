@@ -61,9 +61,9 @@ class Redactor {
   bool redact_protocols(std::string& list);
   void redact_authority(RecordedExchange& exchange, RecordedRequest& request);
   template <class Message>
-  bool redact_body(Message& message, std::optional<std::string>& plain);
+  bool redact_body(Message& message, RedactedBody& body);
   template <class Message>
-  bool drop_body(Message& message);
+  void drop_body(Message& message, RedactedBody& body);
   std::string redact_cookies(std::string_view value, bool attributes);
   std::string redact_credentials(std::string_view name, std::string_view value);
 

@@ -8,6 +8,7 @@
 
 #include "replay/content_coding.hpp"
 #include "replay/database.hpp"
+#include "replay/recording_schema.hpp"
 
 namespace gatedrill::replay {
 namespace {
@@ -32,11 +33,12 @@ Result<std::vector<TrafficSummary::Share>> shares(const Database& database,
 }
 
 Result<void> count_exchanges(const Database& database, TrafficSummary& summary) {
+  const std::string dropped = " = " + std::to_string(kBodyDropped);
   auto rows = database.prepare(
       "SELECT count(*), count(method), count(status), "
-      "total(request_complete = 0 OR response_complete = 0 OR request_redacted = 2 OR "
-      "response_redacted = 2), min(at_ns), max(at_ns), "
-      "(SELECT count(*) FROM t_connections) FROM t_exchanges");
+      "total(request_complete = 0 OR response_complete = 0 OR request_redacted" +
+      dropped + " OR response_redacted" + dropped +
+      "), min(at_ns), max(at_ns), (SELECT count(*) FROM t_connections) FROM t_exchanges");
   if (!rows) return rows.error();
   auto row = rows->step();
   if (!row) return row.error();

@@ -256,6 +256,14 @@ LedgerLine ledger_line_of(const Json& json, std::string& wrong) {
 // Exchanges without a connection have one each, beyond those that are named.
 constexpr std::int64_t kUnnamedConnections = 1'000'000'000'000;
 
+// So small that those of many files can be added up.
+constexpr std::int64_t kNumberMax = std::int64_t{1} << 53U;
+constexpr const char* kNoNumber = "\"id\" and \"connection\" have to be 0 to 2^53";
+
+bool is_number(std::int64_t number) {
+  return number >= 0 && number <= kNumberMax;
+}
+
 // Numbers that were seen, as ranges: nearly always one.
 class Numbers {
  public:
@@ -300,32 +308,37 @@ class Lines {
     connections_before_ += connections_;
     ids_ = Numbers();
     connections_ = 0;
+    unnamed_before_ += std::exchange(unnamed_, 0);
     sink_.on_end_of_recording();
   }
 
  private:
   std::string take_exchange(RecordedExchange exchange);
 
-  // Not one that exchanges without a connection were given.
+  // Those that exchanges without a connection were given are counted apart.
   void renumber(std::int64_t& connection) {
-    if (connection < kUnnamedConnections) connections_ = std::max(connections_, connection);
-    connection += connections_before_;
+    if (connection < kUnnamedConnections) {
+      connections_ = std::max(connections_, connection);
+      connection += connections_before_;
+    } else {
+      unnamed_ = std::max(unnamed_, connection - kUnnamedConnections);
+      connection += unnamed_before_;
+    }
   }
+
+  std::int64_t new_connection() { return kUnnamedConnections + unnamed_before_ + ++unnamed_; }
 
   ImportSink& sink_;
   Numbers ids_;  // of this file
   std::int64_t connections_ = 0;
+  std::int64_t unnamed_ = 0;
   std::int64_t exchanges_before_ = 0;  // in the files before
   std::int64_t connections_before_ = 0;
-  std::int64_t unnamed_ = 0;
+  std::int64_t unnamed_before_ = 0;
 };
 
 std::string Lines::take_exchange(RecordedExchange exchange) {
-  constexpr std::int64_t kIdMax = std::int64_t{1} << 62;
-  if (exchange.id < 0 || exchange.id >= kIdMax || exchange.connection < 0 ||
-      exchange.connection >= kIdMax) {
-    return "\"id\" and \"connection\" have to be 0 to 2^62";
-  }
+  if (!is_number(exchange.id) || !is_number(exchange.connection)) return kNoNumber;
   if (exchange.id > 0) {
     if (!ids_.add(exchange.id)) {
       return "exchange " + std::to_string(exchange.id) + " is there twice";
@@ -333,7 +346,7 @@ std::string Lines::take_exchange(RecordedExchange exchange) {
     exchange.id += exchanges_before_;
   }
   if (exchange.connection == 0) {
-    exchange.connection = kUnnamedConnections + ++unnamed_;
+    exchange.connection = new_connection();
   } else {
     renumber(exchange.connection);
   }
@@ -351,12 +364,16 @@ std::string Lines::take(const Json& json) {
     if (wrong.empty()) wrong = take_exchange(std::move(exchange));
   } else if (type == "connection") {
     RecordedConnection connection = connection_of(json, wrong);
+    if (wrong.empty() && !is_number(connection.connection)) wrong = kNoNumber;
+    if (!wrong.empty()) return wrong;
     renumber(connection.connection);
-    if (wrong.empty()) sink_.on_connection(connection);
+    sink_.on_connection(connection);
   } else if (type == "loss") {
     RecordedLoss loss = loss_of(json, wrong);
+    if (wrong.empty() && !is_number(loss.connection)) wrong = kNoNumber;
+    if (!wrong.empty()) return wrong;
     if (loss.connection != 0) renumber(loss.connection);
-    if (wrong.empty()) sink_.on_recorded_loss(loss);
+    sink_.on_recorded_loss(loss);
   } else if (type == "ledger") {
     const LedgerLine line = ledger_line_of(json, wrong);
     if (wrong.empty()) sink_.on_ledger_line(line);

@@ -72,7 +72,7 @@ class PcapWriter {
         return false;
       }
       note(wire->changes, exchange.id, notes_);
-      messages.broken = !exchange.request->complete;
+      messages.broken = !is_whole(*exchange.request);
       if (messages.broken) notes_.add("requests that are not whole", exchange.id);
       messages.request = std::make_shared<const std::string>(std::move(wire->bytes));
     }
@@ -82,7 +82,7 @@ class PcapWriter {
         notes_.add("answers left out: cannot be written as HTTP/1", exchange.id);
       } else {
         note(wire->changes, exchange.id, notes_);
-        const bool whole = exchange.response->complete;
+        const bool whole = is_whole(*exchange.response);
         if (!whole) notes_.add("answers that are not whole", exchange.id);
         messages.broken = messages.broken || !whole || exchange.tunnel;
         messages.ends_at_close = wire->ends_at_close && whole && !exchange.tunnel;

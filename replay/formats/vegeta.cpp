@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 // Why a request cannot be a target, or nothing.
 std::string_view reason_to_leave_out(const RecordedExchange& exchange, std::string_view url) {
   if (!exchange.request) return "exchanges left out: the request was not seen";
-  if (!exchange.request->complete) return "exchanges left out: the request is not whole";
+  if (!is_whole(*exchange.request)) return "exchanges left out: the request is not whole";
   if (exchange.tunnel || exchange.request->method == "CONNECT") {
     return "exchanges left out: a tunnel";
   }

@@ -95,9 +95,12 @@ std::optional<std::string> ContentRedactor::body(std::string_view body,
     if (redacted) redacted = widened(*redacted, *form);
     return redacted;
   }
-  if (body.starts_with(kByteOrderMark)) {
-    auto redacted = this->body(body.substr(kByteOrderMark.size()), content_type);
-    if (redacted) redacted->insert(0, kByteOrderMark);
+  std::size_t marks = 0;
+  while (body.substr(marks).starts_with(kByteOrderMark))
+    marks += kByteOrderMark.size();
+  if (marks > 0) {
+    auto redacted = this->body(body.substr(marks), content_type);
+    if (redacted) redacted->insert(0, body.substr(0, marks));
     return redacted;
   }
   if (contains_ignoring_case(content_type, "multipart/") || looks_like_multipart(body)) {
@@ -171,7 +174,7 @@ std::optional<std::string> ContentRedactor::value(std::string_view value, NameKi
   }
   if (value.size() < kFormBytesMin) return std::nullopt;
   const TextTraits traits = traits_of(value);
-  std::optional<std::string> linked;
+  Steps steps(value);
   if (depth_ < kDepthMax) {
     ++depth_;
     std::optional<std::string> inner;
@@ -184,14 +187,15 @@ std::optional<std::string> ContentRedactor::value(std::string_view value, NameKi
     } else if (traits.equals && looks_like_form(value)) {
       inner = parameters(value);
     } else if (traits.equals && traits.delimiter) {
-      linked = links(value);
+      steps.then([&](std::string_view left) { return links(left); });
     }
     --depth_;
     if (inner || holds_json || holds_url) return inner;
   }
-  if (!traits.formed) return linked;
-  auto formed = text(linked ? std::string_view(*linked) : value, kind != NameKind::identifier);
-  return formed ? std::move(formed) : std::move(linked);
+  if (traits.formed) {
+    steps.then([&](std::string_view left) { return text(left, kind != NameKind::identifier); });
+  }
+  return steps.result();
 }
 
 }  // namespace gatedrill::replay

@@ -182,8 +182,7 @@ std::size_t ContentRedactor::JsonWalk::space_end(std::size_t begin) const {
 
 // All below a secret name is secret, but "auth" may be an object of much.
 void ContentRedactor::JsonWalk::open(bool array) {
-  const bool below = kind_ == NameKind::secret && below_;
-  below_ = false;
+  const bool below = std::exchange(below_, false);
   if (!array) kind_ = NameKind::ordinary;
   if (levels_.size() >= kLevelsMax) {
     ++beyond_;
@@ -198,6 +197,7 @@ void ContentRedactor::JsonWalk::open(bool array) {
 
 void ContentRedactor::JsonWalk::close() {
   kind_ = NameKind::ordinary;
+  below_ = false;
   if (beyond_ > 0) {
     --beyond_;
     return;

@@ -112,40 +112,38 @@ bool is_number(std::string_view word) {
   return std::all_of(word.begin(), word.end(), is_digit);
 }
 
-// In lower case. A name is split where it has neither letters nor digits, between both, and where
-// a capital begins a word: "userPINCode2" is user, pin, code, 2.
-std::vector<std::string> words_of(std::string_view name) {
-  const auto is_capital = [&](std::size_t i) { return name[i] >= 'A' && name[i] <= 'Z'; };
-  const auto is_small = [&](std::size_t i) {
-    return i < name.size() && name[i] >= 'a' && name[i] <= 'z';
+// The last word of the name, in lower case, which is taken from it; empty if there is none. A name
+// is split where it has neither letters nor digits, between both, and where a capital begins a
+// word: "userPINCode2" is user, pin, code, 2.
+std::string take_last_word(std::string_view& name) {
+  const auto is_of_word = [](char c) { return is_letter(c) || is_digit(c); };
+  const auto is_capital = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const auto is_small = [](char c) { return c >= 'a' && c <= 'z'; };
+  std::size_t end = name.size();
+  while (end > 0 && !is_of_word(name[end - 1]))
+    --end;
+  const auto begins = [&](std::size_t i) {
+    if (i == 0 || !is_of_word(name[i - 1])) return true;
+    return is_digit(name[i]) != is_digit(name[i - 1]) ||
+           (is_capital(name[i]) &&
+            (is_small(name[i - 1]) || (i + 1 < end && is_small(name[i + 1]))));
   };
-  std::vector<std::string> words;
-  bool inside = false;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    if (!is_letter(name[i]) && !is_digit(name[i])) {
-      inside = false;
-      continue;
-    }
-    const bool begins = !inside || is_digit(name[i]) != is_digit(name[i - 1]) ||
-                        (is_capital(i) && (is_small(i - 1) || is_small(i + 1)));
-    if (begins) words.emplace_back();
-    words.back().push_back(is_capital(i) ? static_cast<char>(name[i] - 'A' + 'a') : name[i]);
-    inside = true;
-  }
-  return words;
+  std::size_t begin = end;
+  while (begin > 0 && (begin == end || !begins(begin)))
+    --begin;
+  std::string word = folded(name.substr(begin, end - begin));
+  name = name.substr(0, begin);
+  return word;
 }
 
 bool is_secret_by_a_word(std::string_view name) {
-  const std::vector<std::string> words = words_of(name);
-  for (std::size_t i = words.size(); i > 0; --i) {
-    const std::string& word = words[i - 1];
-    if (i == words.size() && any_is(kLastWord, word)) return true;
-    if (any_is(kWord, word)) {
-      return word != "tokens" || i == 1 || !any_is(kCounted, words[i - 2]);
-    }
+  for (bool last = true;; last = false) {
+    const std::string word = take_last_word(name);
+    if (word.empty()) return false;
+    if (last && any_is(kLastWord, word)) return true;
+    if (any_is(kWord, word)) return word != "tokens" || !any_is(kCounted, take_last_word(name));
     if (!is_number(word) && !any_is(kCarrier, word)) return false;
   }
-  return false;
 }
 
 NameKind kind_of(std::string_view name, std::string_view text) {
@@ -268,12 +266,17 @@ Result<SecretNames> SecretNames::create(const RedactionRules& rules) {
   return out;
 }
 
-NameKind SecretNames::look_up(std::string_view name, Place place) const {
-  const std::string text = folded(name.substr(0, kNameBytesMax + 1));
+std::optional<NameKind> SecretNames::ruled(std::string_view text, Place place) const {
   for (const Rule& rule : rules_) {
     if (rule.name == text && (!rule.place || *rule.place == place)) return rule.kind;
   }
-  return kind_of(name, text);
+  return std::nullopt;
+}
+
+NameKind SecretNames::look_up(std::string_view name, Place place) const {
+  const std::string text = folded(name.substr(0, kNameBytesMax + 1));
+  const auto by_rule = ruled(text, place);
+  return by_rule ? *by_rule : kind_of(name, text);
 }
 
 const SecretNames::Known& SecretNames::learn(std::size_t at,
@@ -282,8 +285,10 @@ const SecretNames::Known& SecretNames::learn(std::size_t at,
   turn_ ^= 1U;
   Known& known = known_[at ^ turn_];
   known.name = packed;
+  const std::string text = folded(name.substr(0, kNameBytesMax + 1));
+  const NameKind usual = kind_of(name, text);
   for (const Place place : {Place::field, Place::parameter, Place::member})
-    known.kinds[static_cast<std::size_t>(place)] = look_up(name, place);
+    known.kinds[static_cast<std::size_t>(place)] = ruled(text, place).value_or(usual);
   return known;
 }
 

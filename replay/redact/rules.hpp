@@ -21,6 +21,8 @@ struct RedactionRules {
   std::vector<std::string> json{};        // JSON members, by path: $.user.cards[*].number
   std::vector<std::string> allowed{};     // names, of whatever kind, or JSON paths that are none
   bool numbers = true;                    // card and phone numbers
+
+  bool operator==(const RedactionRules&) const = default;
 };
 
 enum class NameKind : std::uint8_t {
@@ -149,6 +151,8 @@ class SecretNames {
 
   // In one of two places, so that two names in use need not drive each other out.
   const Known& learn(std::size_t at, std::string_view name, const PackedName& packed);
+  // By a rule of the user's for the name, folded.
+  [[nodiscard]] std::optional<NameKind> ruled(std::string_view text, Place place) const;
   [[nodiscard]] NameKind look_up(std::string_view name, Place place) const;
 
   std::vector<Rule> rules_;

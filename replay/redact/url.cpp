@@ -19,11 +19,6 @@ bool are_of_login(std::string_view parameters) {
   return parameters.starts_with("state=") || parameters.find("&state=") != std::string_view::npos;
 }
 
-// The '?' that somebody has escaped along with the path: /%3Ftoken=x. The end, if none is.
-std::size_t coded_query(std::string_view url, std::size_t from) {
-  return std::min(url.find("%3F", from), url.find("%3f", from));
-}
-
 }  // namespace
 
 // Nothing if the value, as it is written in a URL or a form, is to stay.
@@ -115,7 +110,10 @@ std::optional<std::string> ContentRedactor::url(std::string_view url) {
     }
   }
   const std::size_t path_end = std::min(url.find_first_of(";?#", at), url.size());
-  const std::size_t coded = std::min(coded_query(url, at), path_end);
+  // The '?' that somebody has escaped along with the path: /%3Ftoken=x.
+  const std::string_view before_query = url.substr(0, path_end);
+  const std::size_t coded =
+      std::min({before_query.find("%3F", at), before_query.find("%3f", at), path_end});
   if (const auto redacted = path(url.substr(at, coded - at))) patch.replace(at, coded, *redacted);
   if (coded < path_end) {
     const std::string_view query = url.substr(coded, path_end - coded);

@@ -218,6 +218,14 @@ TEST(Redact, TokensThatAreSentAsProtocolsAreHidden) {
       testing::MatchesRegex("base64url\\.bearer\\.authorization\\.k8s\\.io\\.redacted-[0-9a-"
                             "f]{16}, v4.channel.k8s.io"));
   EXPECT_EQ(redacted_field("Sec-WebSocket-Protocol", "graphql-ws, mqtt"), "graphql-ws, mqtt");
+  const std::string token =
+      "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N";
+  for (const std::string before : {"v1.chat, ", "bearer."}) {
+    EXPECT_THAT(
+        redacted_field("Sec-WebSocket-Protocol", before + token),
+        testing::AllOf(testing::HasSubstr("redacted-"), testing::Not(testing::HasSubstr("eyJ")),
+                       testing::Not(testing::HasSubstr("dozjg"))));
+  }
 }
 
 TEST(Redact, ReasonsAndLinesWithoutAColonAreSearched) {

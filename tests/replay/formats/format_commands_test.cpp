@@ -89,6 +89,48 @@ TEST_F(FormatCommandsTest, JsonLinesBringARecordingBackWithItsOwnAccount) {
   EXPECT_EQ(bytes_of("b.jsonl"), bytes_of("a.jsonl"));
 }
 
+TEST_F(FormatCommandsTest, ConnectionsWithoutANumberStayApartWhereRecordingsAreMerged) {
+  for (const std::string name : {"a", "b"}) {
+    write(
+        name + ".jsonl",
+        R"({"type":"connection","connection":1000000000001,"client":"10.0.0.1:9","server":"s)" +
+            name +
+            ":80\"}\n"
+            R"({"type":"exchange","at_ns":9,"connection":1000000000001,"response":{"status":503}})"
+            "\n"
+            R"({"type":"exchange","at_ns":9,"response":{"status":504}})");
+  }
+  ASSERT_EQ(run({"import", "jsonl", path("a.jsonl"), path("b.jsonl"), "-o", path("b.db")}), 0)
+      << err;
+  std::map<std::int64_t, std::string> servers;
+  const auto recording = Recording::open(path("b.db"));
+  ASSERT_TRUE(recording->for_each([&](const RecordedExchange& exchange) {
+    servers[exchange.connection] = exchange.server;
+    return true;
+  }));
+  std::multiset<std::string> names;
+  for (const auto& [connection, server] : servers)
+    names.insert(server);
+  EXPECT_EQ(names, (std::multiset<std::string>{"", "", "sa:80", "sb:80"}));
+  write("c.jsonl", R"({"type":"connection","connection":-1,"client":"a","server":"b"})");
+  EXPECT_EQ(run({"import", "jsonl", path("c.jsonl"), "-o", path("c.db")}), 2);
+  EXPECT_THAT(err, HasSubstr("c.jsonl:1: \"id\" and \"connection\" have to be 0 to 2^53"));
+}
+
+TEST_F(FormatCommandsTest, RulesOfAnImportDoNotStandForThoseOfTheRecordingBefore) {
+  write("a.gor", kGor);
+  ASSERT_EQ(import("gor", "a.gor"), 0) << err;
+  ASSERT_EQ(run({"export", path("t.db"), "--format", "jsonl", "-o", path("a.jsonl")}), 0) << err;
+  ASSERT_EQ(run({"import", "jsonl", path("a.jsonl"), "--redact-param", "user", "-o", path("b.db")}),
+            0)
+      << err;
+  const auto ledger = ledger_of("b.db");
+  EXPECT_EQ(
+      std::count_if(ledger.begin(), ledger.end(),
+                    [](const LedgerLine& line) { return line.what == "redaction rules and key"; }),
+      2);
+}
+
 TEST_F(FormatCommandsTest, RecordingsAreMergedThroughJsonLines) {
   write("a.gor", kGor);
   ASSERT_EQ(import("gor", "a.gor"), 0) << err;

@@ -21,6 +21,7 @@
 namespace gatedrill::replay::formats {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -192,6 +193,19 @@ TEST_F(PcapTest, WhatIsNotWholeStaysSo) {
   EXPECT_THAT(exported.notes, ElementsAre(HasSubstr("requests that are not whole: exchange 1"),
                                           HasSubstr("answers that are not whole: exchange 2"),
                                           HasSubstr("connection of their own")));
+}
+
+TEST_F(PcapTest, NothingFollowsABodyThatIsNotThere) {
+  RecordedExchange dropped = testing::recorded(1, Duration{0}, 7);
+  dropped.request->method = "POST";
+  dropped.request->fields.push_back({"Content-Length", "10"});
+  dropped.request->body_dropped = true;
+  dropped.response->fields = {{"Content-Length", "5"}};
+  RecordedExchange next = testing::recorded(2, Duration{1'000'000}, 7, "/2");
+  next.response->fields = {{"Content-Length", "5"}};
+  write({dropped, next});
+  EXPECT_THAT(captured.text(), HasSubstr("GET /2 > 200 hello\n"));
+  EXPECT_THAT(exported.notes, Contains(HasSubstr("requests that are not whole: exchange 1")));
 }
 
 TEST_F(PcapTest, AnswersThatOverlapGetConnectionsOfTheirOwn) {

@@ -32,12 +32,14 @@ TEST(Vegeta, ATargetIsALineWithItsBodyInBase64) {
 TEST(Vegeta, WhatCannotBeATargetIsLeftOutAndSaid) {
   RecordedExchange half = testing::recorded(1, Duration{0});
   half.request->complete = false;
+  RecordedExchange dropped = testing::recorded(3, Duration{2});
+  dropped.request->body_dropped = true;
   RecordedExchange star = testing::recorded(2, Duration{1}, 1, "*");
   tests::Exported exported;
-  tests::export_exchanges(exported, vegeta_format(), {half, star});
+  tests::export_exchanges(exported, vegeta_format(), {half, star, dropped});
   EXPECT_EQ(exported.text, "");
   EXPECT_THAT(exported.notes,
-              ElementsAre("1 exchanges left out: the request is not whole: exchange 1",
+              ElementsAre("2 exchanges left out: the request is not whole: exchange 1 3",
                           "1 exchanges left out: a target that is no path: exchange 2"));
 }
 
