@@ -23,29 +23,37 @@ std::string percent_text(double share) {
   return text + " %";
 }
 
+double share_of(std::uint64_t lost, std::uint64_t kept) {
+  return static_cast<double>(lost) / static_cast<double>(kept + lost);
+}
+
+// Exit status 0 if so much may be lost; else says that it is too much, and what helps.
+int judge_share(const CaptureJudgement& judgement, double share, const std::string& advice) {
+  if (share <= judgement.loss_share_max) return 0;
+  say("that is more than " + percent_text(judgement.loss_share_max) + "; " + advice);
+  return kNotEvidence;
+}
+
 // Packets that came by and are not among those that were read.
 int judge_drops(const CaptureJudgement& judgement, const capture::Ledger& ledger) {
   const std::uint64_t dropped = ledger.kernel_drops + ledger.interface_drops + ledger.queue_drops;
   if (dropped == 0) return 0;
-  const double share =
-      static_cast<double>(dropped) / static_cast<double>(ledger.frames.count + dropped);
+  const double share = share_of(dropped, ledger.frames.count);
   say(std::to_string(dropped) + " packets were lost, " + percent_text(share) + ": " +
       std::to_string(ledger.kernel_drops) + " dropped by the kernel, " +
       std::to_string(ledger.interface_drops) + " by the interface, " +
       std::to_string(ledger.queue_drops) + " in front of the recording");
-  if (share <= judgement.loss_share_max) return 0;
-  say("that is more than " + percent_text(judgement.loss_share_max) +
-      (judgement.live ? "; narrow the capture with --port or --filter, or give it a larger --buffer"
-                      : "; whoever captured it lost them"));
-  return kNotEvidence;
+  return judge_share(
+      judgement, share,
+      judgement.live ? "narrow the capture with --port or --filter, or give it a larger --buffer"
+                     : "whoever captured it lost them");
 }
 
 // Bytes that were sent and are in no packet.
 int judge_gaps(const CaptureJudgement& judgement, const capture::Ledger& ledger) {
   const std::uint64_t missing = ledger.gaps.bytes;
   if (missing == 0) return 0;
-  const double share =
-      static_cast<double>(missing) / static_cast<double>(ledger.stream.bytes + missing);
+  const double share = share_of(missing, ledger.stream.bytes);
   if (share <= judgement.loss_share_max) return 0;
   say(std::to_string(missing) + " bytes are missing from " + judgement.source + ", " +
       percent_text(share) + ", more than " + percent_text(judgement.loss_share_max) +
@@ -59,17 +67,13 @@ int judge_damage(const CaptureJudgement& judgement, const capture::RecordReport&
   const std::uint64_t rest = report.damage.empty() ? 0 : ledger.file_end.bytes;
   const std::uint64_t damaged = ledger.file_damage.bytes + rest;
   if (damaged == 0) return 0;
-  const double share =
-      static_cast<double>(damaged) / static_cast<double>(ledger.frames.bytes + damaged);
+  const double share = share_of(damaged, ledger.frames.bytes);
   const std::uint64_t places = ledger.file_damage.count + (rest > 0 ? 1 : 0);
   say(judgement.source + ": is damaged in " + std::to_string(places) +
       (places == 1 ? " place, " : " places, ") + std::to_string(damaged) + " bytes, " +
       percent_text(share) + ", were skipped; " +
       (ledger.file_damage.count > 0 ? ledger.file_damage_places : report.damage));
-  if (share <= judgement.loss_share_max) return 0;
-  say("that is more than " + percent_text(judgement.loss_share_max) +
-      "; --allow-loss takes a larger share");
-  return kNotEvidence;
+  return judge_share(judgement, share, "--allow-loss takes a larger share");
 }
 
 // Messages in connections that were given up because too many were open.
@@ -79,15 +83,12 @@ int judge_evictions(const CaptureJudgement& judgement, const capture::Ledger& le
   const auto messages = [](const capture::MessageTally& tally) {
     return tally.complete.count + tally.partial.count;
   };
-  const double share =
-      static_cast<double>(lost) /
-      static_cast<double>(messages(ledger.requests) + messages(ledger.responses) + lost);
+  const double share = share_of(lost, messages(ledger.requests) + messages(ledger.responses));
   say("more connections were open at once than can be followed; " + std::to_string(lost) +
       " messages were lost for it, " + percent_text(share));
-  if (share <= judgement.loss_share_max) return 0;
-  say("that is more than " + percent_text(judgement.loss_share_max) +
-      "; narrow the capture with --port or --filter, or take a larger share with --allow-loss");
-  return kNotEvidence;
+  return judge_share(
+      judgement, share,
+      "narrow the capture with --port or --filter, or take a larger share with --allow-loss");
 }
 
 void print_result(const capture::RecordReport& report) {

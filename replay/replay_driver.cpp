@@ -176,10 +176,13 @@ asio::awaitable<void> ReplayDriver::State::fly(Flight flight) {
   std::unique_ptr<HttpClient> side_client;
   std::unique_ptr<HttpClient>& slot = flight.side ? side_client : flight.lane->client;
   take_out_dead(slot);
+  // The one that looked for the target, unless the target has closed it since: no request has.
+  const bool at_hand =
+      connected && connected->connected() && connected->idle_state() == IdleState::usable;
+  if (!at_hand) connected.reset();
   if (!slot && connected) {
     slot = std::move(connected);
     ++figures.connections;
-    take_out_dead(slot);
   }
   ClientAnswer answer;
   if (!slot) answer.error = co_await open(slot, deadline);

@@ -66,12 +66,11 @@ void Http2Assembly::on_gap(MessageKind kind, std::uint64_t bytes, LossReason rea
 }
 
 void Http2Assembly::on_frame(MessageKind kind, std::uint32_t stream) {
-  if (Tally* tally = late(kind, stream)) tally->add(0);
+  if (Tally* tally = late(kind, stream, streams_.find(stream))) tally->add(0);
 }
 
-Tally* Http2Assembly::late(MessageKind kind, std::uint32_t stream) {
+Tally* Http2Assembly::late(MessageKind kind, std::uint32_t stream, Streams::const_iterator found) {
   Ledger& ledger = recorder_.context().ledger;
-  const auto found = streams_.find(stream);
   if (found != streams_.end()) {
     const OpenExchange& open = found->second;
     if (open.exchange.reset) return &ledger.late(StreamEnd::reset_by_client);
@@ -82,8 +81,7 @@ Tally* Http2Assembly::late(MessageKind kind, std::uint32_t stream) {
     const bool whole = request ? open.exchange.request->complete : open.exchange.response->complete;
     return &ledger.late(whole ? StreamEnd::ended : StreamEnd::given_up);
   }
-  const auto broken = std::find_if(broken_.begin(), broken_.end(),
-                                   [&](const auto& one) { return one.first == stream; });
+  const auto broken = broken_.find(stream);
   return broken != broken_.end() ? &ledger.late(broken->second) : nullptr;
 }
 
@@ -93,7 +91,8 @@ void Http2Assembly::on_fields(MessageKind kind,
                               UnixTime at) {
   // A client's streams have odd numbers, and a pushed answer belongs to no request.
   if (stream % 2 == 0) return;
-  if (streams_.find(stream) == streams_.end() && late(kind, stream) != nullptr) return;
+  const auto found = streams_.find(stream);
+  if (found == streams_.end() && late(kind, stream, found) != nullptr) return;
   if (fields.unknown) recorder_.lose(kind, LossReason::unknown_fields, 0, at);
   if (fields.cut_bytes > 0) recorder_.lose(kind, LossReason::head_too_large, fields.cut_bytes, at);
   if (kind == MessageKind::request) {
@@ -198,10 +197,11 @@ void Http2Assembly::on_body(MessageKind kind, std::uint32_t id, std::string_view
     aside->second->bytes += bytes.size();
     return;
   }
-  if (Tally* tally = late(kind, id)) tally->bytes += bytes.size();
   const auto found = streams_.find(id);
+  Tally* const over = late(kind, id, found);
+  if (over != nullptr) over->bytes += bytes.size();
   if (found == streams_.end()) {
-    if (late(kind, id) == nullptr) gather(kind, LossReason::head_lost, bytes.size());
+    if (over == nullptr) gather(kind, LossReason::head_lost, bytes.size());
     return;
   }
   OpenExchange& open = found->second;
@@ -232,14 +232,15 @@ void Http2Assembly::on_stream_reset(MessageKind kind, std::uint32_t id, UnixTime
   if (aside_.erase(id) > 0) remember_broken(id, end);
   const auto found = streams_.find(id);
   if (found == streams_.end()) {
-    Tally* tally = late(kind, id);
+    Tally* tally = late(kind, id, found);
     (tally != nullptr ? *tally : recorder_.context().ledger.late(StreamEnd::ended)).add(0);
     return;
   }
   OpenExchange& open = found->second;
-  if (!open.exchange.reset) open.exchange.reset = {.at = at, .by_client = by_client};
+  const bool again = open.exchange.reset.has_value();
+  if (!again) open.exchange.reset = {.at = at, .by_client = by_client};
   if (by_client && !open.answer_done) {
-    await_late_answer(found, at);
+    if (!again) await_late_answer(found, at);
   } else {
     give_up(found, by_client ? LossReason::reset_by_client : LossReason::reset_by_server, end, at);
   }
@@ -267,8 +268,8 @@ void Http2Assembly::end_waits(UnixTime now) {
 }
 
 void Http2Assembly::remember_broken(std::uint32_t stream, StreamEnd end) {
-  broken_.emplace_back(stream, end);
-  if (broken_.size() > kBrokenMax) broken_.pop_front();
+  broken_.try_emplace(stream, end);
+  if (broken_.size() > kBrokenMax) broken_.erase(broken_.begin());
 }
 
 // Whatever of it is not there or not whole stays so, for this reason.

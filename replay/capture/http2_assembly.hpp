@@ -67,7 +67,8 @@ class Http2Assembly final : private Http2Listener {
   // The frames of this stream are counted here from now on, and nothing else.
   void set_aside(std::uint32_t stream, Tally& tally);
   // What counts the frames of that stream that one side may not send any more; none: it may.
-  [[nodiscard]] Tally* late(MessageKind kind, std::uint32_t stream);
+  // `found`: where it stands among the open ones.
+  [[nodiscard]] Tally* late(MessageKind kind, std::uint32_t stream, Streams::const_iterator found);
   void await_late_answer(Streams::iterator stream, UnixTime at);
   void end_waits(UnixTime now);
   void cut(OpenExchange& open, MessageKind kind);
@@ -99,8 +100,7 @@ class Http2Assembly final : private Http2Listener {
   std::map<std::uint32_t, Tally*> aside_;
   // Whose late answers are waited for, by time; some of them may have come since.
   std::deque<std::pair<UnixTime, std::uint32_t>> awaited_;
-  std::deque<std::pair<std::uint32_t, StreamEnd>>
-      broken_;                                        // the last streams that did not just end
+  std::map<std::uint32_t, StreamEnd> broken_;         // the last streams that did not just end
   std::array<std::map<LossReason, Lost>, 2> lost_{};  // by MessageKind
 };
 

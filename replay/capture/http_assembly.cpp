@@ -493,17 +493,22 @@ void HttpAssembly::on_trailer(MessageKind kind, const http::Field& field) {
   recorder_.charge(*slot, sizeof(RecordedField) + field.name.size() + field.value.size());
 }
 
+// Whole or not.
+void HttpAssembly::on_answer_over(Slot& slot, UnixTime at) {
+  if (held_) {
+    settle_held(0, at);
+  } else if (slot.request_done) {
+    emit(slot);
+  }
+}
+
 void HttpAssembly::on_message_end(MessageKind kind, UnixTime at) {
   if (kind == MessageKind::response) {
     if (std::exchange(informational_, false)) return;
     Slot* slot = std::exchange(answering_, nullptr);
     if (slot == nullptr) return;
     recorder_.end_response(*slot, at);
-    if (held_) {
-      settle_held(0, at);
-    } else if (slot->request_done) {
-      emit(*slot);
-    }
+    on_answer_over(*slot, at);
     requests_.resume(at);  // it stays HTTP
     return;
   }
@@ -533,11 +538,7 @@ void HttpAssembly::on_message_cut(MessageKind kind,
       if (is_over(*slot)) emit(*slot);
     } else {
       recorder_.cut_response(*slot);
-      if (held_) {
-        settle_held(0, at);
-      } else if (slot->request_done) {
-        emit(*slot);
-      }
+      on_answer_over(*slot, at);
     }
   }
   if (!request && reason == LossReason::malformed_framing) on_answers_lost(std::nullopt, at);

@@ -100,6 +100,7 @@ class HttpAssembly final : public StreamReader, private MessageListener {
     return slot.answer_done || (doubtful_ && slot.unanswered() && !slot.answer_certain);
   }
 
+  void on_answer_over(Slot& slot, UnixTime at);
   void emit(Slot& slot);
   void tell_skipped();
   [[nodiscard]] bool at_message_begin(Side from);

@@ -36,8 +36,9 @@ Result<void> set_filter(pcap_t* pcap, const std::string& filter) {
   if (filter.empty()) return {};
   const auto program = compile_filter(pcap, filter);
   if (!program) return program.error();
-  const bool set = pcap_setfilter(pcap, program->get()) == 0;
-  if (!set) return outside_error("filter '" + filter + "': " + pcap_geterr(pcap));
+  if (pcap_setfilter(pcap, program->get()) != 0) {
+    return outside_error("filter '" + filter + "': " + pcap_geterr(pcap));
+  }
   return {};
 }
 

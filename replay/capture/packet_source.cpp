@@ -1,5 +1,6 @@
 #include "replay/capture/packet_source.hpp"
 
+#include <cstdlib>
 #include <utility>
 
 #include <pcap/pcap.h>
@@ -58,6 +59,11 @@ Result<std::unique_ptr<PacketSource>> filtered(Result<std::unique_ptr<PacketSour
 }
 
 }  // namespace
+
+bool are_near(UnixTime a, UnixTime b) {
+  constexpr std::int64_t kNearNs = std::int64_t{30} * 24 * 3600 * 1'000'000'000;
+  return std::abs(a.ns - b.ns) <= kNearNs;
+}
 
 void FileEnd::add(FileDamage one) {
   ++damaged_places;

@@ -28,6 +28,9 @@ inline constexpr int kNoLinkType = -1;
 // "147 (Reserved for private use)".
 [[nodiscard]] std::string link_type_name(int link_type);
 
+// Packets that lie further apart than a month are not taken for neighbours without more evidence.
+[[nodiscard]] bool are_near(UnixTime a, UnixTime b);
+
 // A part of a file that makes no sense, and behind which reading went on.
 struct FileDamage {
   std::uint64_t at = 0;

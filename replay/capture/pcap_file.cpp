@@ -1,7 +1,6 @@
 #include "replay/capture/pcap_file.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "replay/capture/packet.hpp"
@@ -22,14 +21,7 @@ constexpr std::size_t kPatchedHeaderBytes = 24;
 constexpr std::size_t kPacketBytesUsual = 262'144;
 constexpr std::size_t kPacketBytesMax = std::size_t{16} << 20U;
 
-// Packets that lie further apart than this are not taken for neighbours without more evidence.
-constexpr std::int64_t kNearNs = std::int64_t{30} * 24 * 3600 * 1'000'000'000;
-
 using State = ByteWindow::State;
-
-bool are_near(UnixTime a, UnixTime b) {
-  return std::abs(a.ns - b.ns) <= kNearNs;
-}
 
 bool is_magic(std::uint32_t word) {
   return word == kMicroseconds || word == kNanoseconds || word == kPatched;
@@ -157,9 +149,9 @@ PcapFile::Verdict PcapFile::judge(const Header& header) {
   const bool can_look = window_.is_regular() ? window_.require(with_next) == State::ready
                                              : window_.bytes().size() >= with_next;
   if (!can_look) return Verdict::good;
-  if (is_file_header(whole)) return Verdict::good;
   const Header next = header_at(whole);
   if (next.captured <= packet_bytes_max_ && are_near(next.at, header.at)) return Verdict::good;
+  if (is_file_header(whole)) return Verdict::good;
   // The next header is damaged, or this one is and the next lies inside of its packet.
   for (std::size_t place = 1; place + header_bytes_ <= whole; ++place) {
     const Verdict verdict = lead_on(place, latest_);

@@ -1,7 +1,6 @@
 #include "replay/capture/pcapng_file.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <utility>
 
@@ -25,9 +24,7 @@ constexpr std::size_t kPassedBytesMax = std::size_t{64} << 20U;  // of one that 
 constexpr std::size_t kInterfacesMax = 65'536;
 constexpr std::size_t kKeyLogBytesMax = std::size_t{64} << 20U;
 constexpr std::uint32_t kTlsKeyLog = 0x544c534b;
-constexpr std::size_t kPacketBytes = 20;  // of a packet's block, before the packet
-// A packet that lies further from the one before is not taken for one where any bytes may be.
-constexpr std::int64_t kNearNs = std::int64_t{30} * 24 * 3600 * 1'000'000'000;
+constexpr std::size_t kPacketBytes = 20;             // of a packet's block, before the packet
 constexpr std::int64_t kSecondsMax = 9'000'000'000;  // the year 2255
 
 // Of what is so far defined; what a search may take for a block.
@@ -231,8 +228,7 @@ bool PcapngFile::is_plausible_packet(std::string_view body) const {
   const std::uint32_t interface = order_.u32(body.data());
   if (order_.u32(body.data() + 12) > body.size() - kPacketBytes) return false;
   if (interface >= interfaces_.size() || !latest_) return true;
-  const UnixTime at = interfaces_[interface].time.time(high_low(order_, body.data() + 4));
-  return std::abs(at.ns - latest_->ns) <= kNearNs;
+  return are_near(interfaces_[interface].time.time(high_low(order_, body.data() + 4)), *latest_);
 }
 
 PcapngFile::Step PcapngFile::find_place() {
@@ -327,12 +323,12 @@ PcapngFile::Step PcapngFile::add_interface(std::string_view body) {
   constexpr std::size_t kBytes = 8;
   constexpr unsigned kResolution = 9;
   constexpr unsigned kOffset = 14;
+  if (interfaces_.size() >= kInterfacesMax)
+    return pass_damaged("more interfaces than any section has");
   if (body.size() < kBytes) {
     interfaces_.push_back({.link_type = kNoLinkType});
     return pass_damaged("an interface block that is too short");
   }
-  if (interfaces_.size() >= kInterfacesMax)
-    return pass_damaged("more interfaces than any section has");
   constexpr std::uint8_t kMicroseconds = 6;
   std::uint8_t resolution = kMicroseconds;
   std::int64_t offset_s = 0;

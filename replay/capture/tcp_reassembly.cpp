@@ -348,11 +348,12 @@ void TcpReassembly::close(Connection& connection, CloseKind how, UnixTime at) {
   flush(connection);
   if (connection.closed) return;
   if (!connection.end.closed_by) connection.end.how = how;
-  // A connection that carried nothing is worth a line if it was tried: a refusal, a port scan.
+  // A side that stayed empty ends only now (see drain_half).
   for (const Side side : {Side::first, Side::second}) {
     const Half& half = connection.half(side);
     if (connection.reader && half.ended && !half.delivered) connection.reader->on_end(side, at);
   }
+  // A connection that carried nothing is worth a line if it was tried: a refusal, a port scan.
   if (connection.reader || connection.start.client) {
     reader(connection).on_closed(connection.end, how == CloseKind::open ? latest_ : at);
   }

@@ -116,8 +116,6 @@ class KeyLogFile {
   // `open`, (outside) if the file is missing, (usage) at a line that is none of a key log.
   Result<void> read_into(KeyLog& log, bool to_end);
 
-  [[nodiscard]] const std::string& path() const { return path_; }
-
  private:
   std::string path_;
   std::ifstream file_;

@@ -10,10 +10,6 @@ namespace {
 
 using capture::Side;
 
-std::size_t index_of(Side side) {
-  return static_cast<std::size_t>(side);
-}
-
 // "10.0.0.1:80", "[::1]:80".
 capture::Endpoint endpoint_of(std::string_view text) {
   capture::Endpoint endpoint;
@@ -71,7 +67,7 @@ bool TappedStream::take(const TapEvent& event, std::string_view bytes) {
 
 void TappedStream::take_bytes(Side from, std::uint64_t place, std::string_view bytes, UnixTime at) {
   miss_until(from, place, at);
-  places_[index_of(from)] += bytes.size();
+  places_[capture::index(from)] += bytes.size();
   context_.ledger.stream.add(bytes.size());
   context_.ledger.delivered.add(bytes.size());
   end_.had_data = true;
@@ -81,7 +77,7 @@ void TappedStream::take_bytes(Side from, std::uint64_t place, std::string_view b
 
 // The ring had no room for what lies between.
 void TappedStream::miss_until(Side from, std::uint64_t place, UnixTime at) {
-  std::uint64_t& reached = places_[index_of(from)];
+  std::uint64_t& reached = places_[capture::index(from)];
   if (place <= reached) return;
   const std::uint64_t missing = place - reached;
   reached = place;
@@ -94,7 +90,7 @@ void TappedStream::end(const TapEvent& event) {
   const bool peers =
       event.ending == ConnectionEnding::peer_fin || event.ending == ConnectionEnding::peer_reset;
   const Side side = peers ? peer() : capture::other(peer());
-  RecordedSide& facts = sides_[index_of(side)];
+  RecordedSide& facts = sides_[capture::index(side)];
   switch (event.ending) {
     case ConnectionEnding::peer_fin:
     case ConnectionEnding::own_fin:
@@ -138,10 +134,10 @@ void TappedStream::describe(RecordedConnection& connection) const {
   connection.connect = connected_ ? "established" : was_reset_ ? "refused" : "unanswered";
   connection.answered = connected_;
   connection.established = connected_;
-  connection.client_side = sides_[index_of(Side::first)];
-  connection.server_side = sides_[index_of(Side::second)];
-  connection.client_side.sent = static_cast<std::int64_t>(places_[index_of(Side::first)]);
-  connection.server_side.sent = static_cast<std::int64_t>(places_[index_of(Side::second)]);
+  connection.client_side = sides_[capture::index(Side::first)];
+  connection.server_side = sides_[capture::index(Side::second)];
+  connection.client_side.sent = static_cast<std::int64_t>(places_[capture::index(Side::first)]);
+  connection.server_side.sent = static_cast<std::int64_t>(places_[capture::index(Side::second)]);
 }
 
 }  // namespace gatedrill::replay

@@ -327,6 +327,18 @@ TEST(Http2, AnEarlyAnswerLeavesItsRequestPartial) {
   EXPECT_EQ(losses_of(all, LossReason::head_lost), 0U);
 }
 
+TEST(Http2, AResetThatIsRepeatedTakesNoOtherStreamsWait) {
+  Talk talk;
+  talk.packets.client(join({talk.client.get(1, "/first"), Http2Script::reset(1)}));
+  talk.packets.client(talk.client.get(3, "/again"));
+  for (int i = 0; i < 150; ++i)
+    talk.packets.client(Http2Script::reset(3));
+  talk.packets.server(talk.server.ok(1, "late"));
+  Captured all;
+  run(talk.packets.frames(), all);
+  EXPECT_THAT(all.text(), HasSubstr("GET /first > 200 late\n"));
+}
+
 TEST(Http2, GoawayEndsTheWaitOfRequestsThatWereNotTaken) {
   Talk talk;
   talk.packets.client(join({talk.client.get(1, "/taken"), talk.client.get(3, "/refused")}));

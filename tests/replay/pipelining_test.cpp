@@ -33,7 +33,7 @@ std::vector<Frame> without(std::vector<Frame> frames, const std::vector<std::str
 }
 
 std::uint64_t unknown_in(const Captured& captured) {
-  return captured.ledger.losses[static_cast<std::size_t>(LossReason::answer_unknown)].count;
+  return captured.ledger.lost(LossReason::answer_unknown).count;
 }
 
 // Five requests before the first answer, and one more behind the last.
