@@ -6,17 +6,12 @@
 #include <functional>
 #include <utility>
 
-#include <zstd.h>
-
 namespace gatedrill::replay {
 namespace {
 
 constexpr std::size_t kBlockBytes = 64U * 1024U;
-constexpr int kZstdLevel = 1;
 // What is remembered to find equal bodies again; past it, equal ones may be stored twice.
 constexpr std::size_t kKnownBodiesMax = 500'000;
-// No recording has a larger block; a damaged one may claim it.
-constexpr std::int64_t kBlockBytesMax = 1'000'000'000;
 
 std::int64_t number(std::size_t size) {
   return static_cast<std::int64_t>(size);
@@ -37,12 +32,8 @@ bool looks_packable(std::string_view body) {
   return seen.count() < kRandomValuesMin;
 }
 
-void BodyStore::FreeZstd::operator()(ZSTD_CCtx_s* context) const {
-  ZSTD_freeCCtx(context);
-}
-
 BodyStore::BodyStore(Statement body, Statement block)
-    : insert_body_(std::move(body)), insert_block_(std::move(block)), zstd_(ZSTD_createCCtx()) {
+    : insert_body_(std::move(body)), insert_block_(std::move(block)) {
   pending_.reserve(kBlockBytes);
 }
 
@@ -99,18 +90,12 @@ Result<void> BodyStore::write_body(std::size_t bytes, std::int64_t block, std::s
 }
 
 Result<void> BodyStore::write_block(std::int64_t block, std::string_view content, bool pack) {
-  std::string_view stored = content;
-  if (pack) {
-    packed_.resize(ZSTD_compressBound(content.size()));
-    const std::size_t size = ZSTD_compressCCtx(zstd_.get(), packed_.data(), packed_.size(),
-                                               content.data(), content.size(), kZstdLevel);
-    pack = ZSTD_isError(size) == 0 && size < content.size() - content.size() / 8;
-    if (pack) stored = std::string_view(packed_).substr(0, size);
-  }
+  const auto frame = pack ? packer_.pack_if_smaller(content) : std::nullopt;
+  const std::string_view stored = frame.value_or(content);
   counts_.stored_bytes += stored.size();
   insert_block_.bind(1, block);
   insert_block_.bind(2, number(content.size()));
-  insert_block_.bind_text(3, pack ? "zstd" : "none");
+  insert_block_.bind_text(3, frame ? "zstd" : "none");
   insert_block_.bind_blob(4, stored);
   return insert_block_.run();
 }
@@ -156,16 +141,12 @@ Result<const BodyReader::Block*> BodyReader::read_block(std::int64_t block) {
   out.content.clear();
   const std::int64_t bytes = select_block_.integer(0);
   const std::string_view content = select_block_.bytes(2);
-  const bool plausible = bytes > 0 && bytes <= kBlockBytesMax;
-  const auto size = static_cast<std::size_t>(plausible ? bytes : 0);
   if (select_block_.bytes(1) == "none") {
-    if (content.size() == size) out.content = content;
-  } else if (plausible && ZSTD_getFrameContentSize(content.data(), content.size()) == size) {
-    out.content.resize(size);
-    const std::size_t got =
-        ZSTD_decompress(out.content.data(), size, content.data(), content.size());
-    if (got != size) out.content.clear();
+    out.content = content;
+  } else {
+    out.content = unpack_zstd(content).value_or("");
   }
+  if (number(out.content.size()) != bytes) out.content.clear();
   select_block_.reset();
   return out.content.empty() ? nullptr : &out;
 }

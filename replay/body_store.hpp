@@ -18,8 +18,7 @@
 
 #include "gateway/core/result.hpp"
 #include "replay/database.hpp"
-
-struct ZSTD_CCtx_s;
+#include "replay/zstd_frame.hpp"
 
 namespace gatedrill::replay {
 
@@ -56,23 +55,18 @@ class BodyStore {
     std::size_t operator()(const Key& key) const { return key[0]; }
   };
 
-  struct FreeZstd {
-    void operator()(ZSTD_CCtx_s* context) const;
-  };
-
   BodyStore(Statement body, Statement block);
   Result<void> write_body(std::size_t bytes, std::int64_t block, std::size_t place);
   Result<void> write_block(std::int64_t block, std::string_view content, bool pack);
 
   Statement insert_body_;
   Statement insert_block_;
-  std::unique_ptr<ZSTD_CCtx_s, FreeZstd> zstd_;
+  ZstdPacker packer_;
   std::unordered_map<Key, std::int64_t, KeyHash> known_;
   std::int64_t next_body_ = 1;
   std::int64_t next_block_ = 1;
   std::int64_t filling_ = 0;  // the block that `pending_` will be
   std::string pending_;
-  std::string packed_;
   Counts counts_;
 };
 

@@ -136,6 +136,11 @@ int judge_capture(const CaptureJudgement& judgement, const capture::RecordReport
       say(report.damage);
       status = kOutside;
     }
+  } else if (!ledger.file_rest_unknown.empty()) {
+    say(source + ": could be read only so far, " + ledger.file_rest_unknown +
+        "; how much is missing cannot be told" +
+        (judgement.loss_share_max < 1 ? ", which --allow-loss 100 takes" : ""));
+    if (judgement.loss_share_max < 1) status = kNotEvidence;
   } else if (!report.damage.empty() && ledger.file_end.bytes == 0) {
     say(source + ": read up to where it is damaged, " + report.damage);
   } else if (report.damage.empty() && ledger.file_end.bytes > 0) {

@@ -304,6 +304,20 @@ std::optional<double> Reconciliation::completeness_of_b() const {
   return share(matched, a.exchanges);
 }
 
+namespace {
+
+// Moves the losses.
+ReconciledSide side_of(const std::string& path, ReconcileRows& of) {
+  return {.path = path,
+          .exchanges = of.rows.size(),
+          .named = static_cast<std::uint64_t>(
+              std::count_if(of.rows.begin(), of.rows.end(),
+                            [](const ReconcileRow& row) { return row.id_key().has_value(); })),
+          .losses = std::move(of.losses)};
+}
+
+}  // namespace
+
 Result<Reconciliation> reconcile(const std::string& a,
                                  const std::string& b,
                                  const ReconcileOptions& options) {
@@ -312,12 +326,8 @@ Result<Reconciliation> reconcile(const std::string& a,
   if (!of_a) return of_a.error();
   auto of_b = read_reconcile_rows(b, options);
   if (!of_b) return of_b.error();
-  result.a.path = a;
-  result.b.path = b;
-  result.a.exchanges = of_a->rows.size();
-  result.b.exchanges = of_b->rows.size();
-  result.a.losses = std::move(of_a->losses);
-  result.b.losses = std::move(of_b->losses);
+  result.a = side_of(a, *of_a);
+  result.b = side_of(b, *of_b);
   const bool same_redaction = !of_a->redaction.empty() && of_a->redaction == of_b->redaction;
   std::vector<Match> matches = match(of_a->rows, of_b->rows);
   std::sort(matches.begin(), matches.end(),

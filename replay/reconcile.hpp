@@ -76,6 +76,7 @@ struct ReconciledPair {
 struct ReconciledSide {
   std::string path{};
   std::uint64_t exchanges = 0;
+  std::uint64_t named = 0;           // whose request has the field that names it
   std::uint64_t only = 0;            // that the other does not hold
   std::uint64_t only_outside = 0;    // of these, before the other's first or after its last
   std::uint64_t only_elsewhere = 0;  // of these, with servers that the other never names

@@ -29,6 +29,12 @@ int run(const Arguments& arguments) {
     return exit_status(result.error().code);
   }
   std::cout << (arguments.json ? render_json(*result) : render(*result));
+  for (const ReconciledSide* side : {&result->a, &result->b}) {
+    const std::string& field = arguments.options.id_field;
+    if (field.empty() || side->named > 0 || side->exchanges == 0) continue;
+    std::cerr << "gatedrill traffic reconcile: no request in " << side->path << " has the field '"
+              << field << "' that --by names; nothing was matched by it\n";
+  }
   if (result->matched == 0) {
     std::cerr << "gatedrill traffic reconcile: no exchange of one is in the other"
               << (result->a.exchanges == 0 || result->b.exchanges == 0

@@ -6,6 +6,7 @@
 
 #include "gateway/core/random.hpp"
 #include "replay/database.hpp"
+#include "replay/recorded_fields.hpp"
 #include "replay/recording_schema.hpp"
 
 namespace gatedrill::replay {

@@ -10,6 +10,7 @@
 #include "gateway/http/head.hpp"
 #include "replay/body_store.hpp"
 #include "replay/database.hpp"
+#include "replay/recorded_fields.hpp"
 #include "replay/recording_schema.hpp"
 #include "replay/row_readers.hpp"
 

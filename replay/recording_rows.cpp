@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "replay/recorded_fields.hpp"
 #include "replay/recording_schema.hpp"
 
 namespace gatedrill::replay {
@@ -164,7 +165,7 @@ Result<void> RecordingRows::add(std::int64_t id,
   bind_optional(insert, 8, informational);
   if (exchange.request) {
     const RecordedRequest& request = *exchange.request;
-    encode_fields(request.fields, request.trailers, request_fields_);
+    encode_fields(request.fields, request.trailers, packer_, request_fields_);
     insert.bind_text(kRequestColumn, request.method);
     insert.bind_text(kRequestColumn + 1, request.target);
     bind_message(insert, kRequestColumn + 2, request, request_fields_, request_body);
@@ -174,7 +175,7 @@ Result<void> RecordingRows::add(std::int64_t id,
   }
   if (exchange.response) {
     const RecordedResponse& response = *exchange.response;
-    encode_fields(response.fields, response.trailers, response_fields_);
+    encode_fields(response.fields, response.trailers, packer_, response_fields_);
     insert.bind(kResponseColumn, std::int64_t{response.status});
     insert.bind_text(kResponseColumn + 1, response.reason);
     bind_message(insert, kResponseColumn + 2, response, response_fields_, response_body);

@@ -7,6 +7,7 @@
 #include "gateway/core/result.hpp"
 #include "replay/database.hpp"
 #include "replay/recording.hpp"
+#include "replay/zstd_frame.hpp"
 
 namespace gatedrill::replay {
 
@@ -38,6 +39,7 @@ class RecordingRows {
   Statement connection_;
   Statement loss_;
   Statement ledger_;
+  ZstdPacker packer_;
   std::string request_fields_;
   std::string response_fields_;
   std::uint64_t lost_bytes_ = 0;  // of all losses, whose sum SQL must be able to tell

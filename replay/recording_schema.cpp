@@ -160,49 +160,4 @@ const char* recording_indices() {
          "CREATE INDEX t_exchanges_by_connection ON t_exchanges (connection);";
 }
 
-namespace {
-
-void append_lines(const std::vector<RecordedField>& fields, std::string& text) {
-  for (const RecordedField& field : fields) {
-    text.append(field.name).append(": ");
-    const std::size_t value = text.size();
-    text.append(field.value);
-    std::replace(text.begin() + static_cast<std::ptrdiff_t>(value), text.end(), '\n', ' ');
-    text.push_back('\n');
-  }
-}
-
-}  // namespace
-
-void encode_fields(const std::vector<RecordedField>& fields,
-                   const std::vector<RecordedField>& trailers,
-                   std::string& text) {
-  text.clear();
-  append_lines(fields, text);
-  if (trailers.empty()) return;
-  text.push_back('\n');
-  append_lines(trailers, text);
-}
-
-void decode_fields(std::string_view text,
-                   std::vector<RecordedField>& fields,
-                   std::vector<RecordedField>& trailers) {
-  std::vector<RecordedField>* into = &fields;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (line.empty()) {
-      into = &trailers;
-      continue;
-    }
-    const std::size_t colon = line.find(':');
-    RecordedField& field = into->emplace_back();
-    field.name = line.substr(0, colon);
-    if (colon != std::string_view::npos && colon + 2 <= line.size()) {
-      field.value = line.substr(colon + 2);
-    }
-  }
-}
-
 }  // namespace gatedrill::replay

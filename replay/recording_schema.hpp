@@ -11,7 +11,7 @@
 namespace gatedrill::replay {
 
 inline constexpr std::int64_t kRecordingApplicationId = 0x47445452;  // "GDTR"
-inline constexpr std::int64_t kRecordingVersion = 4;
+inline constexpr std::int64_t kRecordingVersion = 5;
 
 // Executed before the first row: the tables, the public views, the marks by which a recording is
 // known, and a line in the ledger that says that it is unfinished.
@@ -26,15 +26,5 @@ inline constexpr std::string_view kRedactionLine = "redaction rules and key";
 
 // In `request_redacted` and `response_redacted`, beside 0 and 1.
 inline constexpr std::int64_t kBodyDropped = 2;
-
-// Fields as the file holds them: one "name: value" a line; trailers, if there are any, behind an
-// empty line. Names hold no colon, and a line feed in a value (HTTP has none) becomes a space, so
-// reading gives back what was written.
-void encode_fields(const std::vector<RecordedField>& fields,
-                   const std::vector<RecordedField>& trailers,
-                   std::string& text);
-void decode_fields(std::string_view text,
-                   std::vector<RecordedField>& fields,
-                   std::vector<RecordedField>& trailers);
 
 }  // namespace gatedrill::replay

@@ -8,6 +8,16 @@
 
 namespace gatedrill::replay {
 
+namespace {
+
+// `--redact-field= --next` would take the next option for the name.
+std::string check_name(const std::string& name) {
+  if (!name.empty() && !name.starts_with('-')) return {};
+  return "needs a name, got '" + name + "'";
+}
+
+}  // namespace
+
 void add_redaction_options(CLI::App& command, gateway::RedactionConfig& redaction) {
   constexpr const char* kGroup = "Secrets";
   command
@@ -20,16 +30,19 @@ void add_redaction_options(CLI::App& command, gateway::RedactionConfig& redactio
       .add_option("--redact-field", redaction.fields,
                   "Hide this header field too; may be repeated, as the next three")
       ->type_name("NAME")
+      ->check(check_name)
       ->group(kGroup);
   command
       .add_option("--redact-param", redaction.params,
                   "Hide this parameter of queries and forms too")
       ->type_name("NAME")
+      ->check(check_name)
       ->group(kGroup);
   command
       .add_option("--redact-json", redaction.json,
                   "Hide these members of JSON bodies too, such as '$.user.cards[*].number'")
       ->type_name("PATH")
+      ->check(check_name)
       ->group(kGroup);
   command
       .add_option(
@@ -37,6 +50,7 @@ void add_redaction_options(CLI::App& command, gateway::RedactionConfig& redactio
           "Leave fields, cookies, parameters and members of this name, or of this JSON path, "
           "as they are")
       ->type_name("NAME or PATH")
+      ->check(check_name)
       ->group(kGroup);
   command
       .add_flag("--keep-numbers", redaction.keep_numbers,

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "gateway/config/policy_config.hpp"
+#include "gateway/core/json_path.hpp"
 #include "gateway/http/trailers.hpp"
 
 namespace gatedrill::gateway {
@@ -89,12 +90,26 @@ void read_access_log(YamlReader& reader, AccessLogConfig& config) {
   reader.optional("sample_ok", config.sample_ok, at_least(1U));
 }
 
+// `allow` has names as well, the paths in it begin with '$'.
+void read_json_paths(YamlReader& reader, std::vector<std::string>& paths, bool names_too) {
+  paths.clear();
+  reader.each_item([&](YamlReader& item) {
+    std::string path;
+    read_yaml(item, path);
+    const bool named = names_too && !path.starts_with('$');
+    if (item.clean() && !named) {
+      if (const auto parsed = JsonPath::parse(path); !parsed) item.problem(parsed.error().message);
+    }
+    paths.push_back(std::move(path));
+  });
+}
+
 // {fields: [x-user], params: [iban], json: ['$.user.name'], allow: [sid], key: shared.key}
 void read_redact(YamlReader& reader, RedactionConfig& config) {
   reader.optional("fields", config.fields);
   reader.optional("params", config.params);
-  reader.optional("json", config.json);
-  reader.optional("allow", config.allow);
+  reader.optional("json", [&](YamlReader& json) { read_json_paths(json, config.json, false); });
+  reader.optional("allow", [&](YamlReader& allow) { read_json_paths(allow, config.allow, true); });
   reader.optional("key", as_path(config.key_file));
 }
 

@@ -16,6 +16,10 @@ constexpr std::string_view kForgottenName = "?";
 constexpr std::size_t kEntryOverheadBytes = 32;  // RFC 7541 section 4.1, RFC 9113 section 6.5.2
 // Damaged field blocks in a row, behind which a direction's fields are given up.
 constexpr int kFailuresMax = 16;
+// When lists are larger than any that is sent in earnest, over and over.
+constexpr std::size_t kKeptBytesLeast = 4U * 1024U * 1024U;
+constexpr std::size_t kKeptTimesSent = 200;
+constexpr std::size_t kModestListBytes = 16U * 1024U;
 
 // An integer with a prefix of so many bits (RFC 7541 section 5.1).
 std::string prefixed(std::uint8_t pattern, unsigned bits, std::size_t value) {
@@ -88,6 +92,9 @@ std::optional<Http2Fields> Http2Inflater::inflate(std::string_view block) {
 bool Http2Inflater::feed(std::string_view block, Http2Fields& into) {
   const auto* in = reinterpret_cast<const std::uint8_t*>(block.data());
   std::size_t left = block.size();
+  sent_bytes_ += left;
+  const bool inflated = kept_bytes_ > kKeptBytesLeast + kKeptTimesSent * sent_bytes_;
+  const std::size_t most = inflated ? kModestListBytes : kHeadBytesMax;
   std::size_t kept = 0;
   for (;;) {
     nghttp2_nv field{};
@@ -102,7 +109,7 @@ bool Http2Inflater::feed(std::string_view block, Http2Fields& into) {
       const std::size_t size = name.size() + value.size() + kEntryOverheadBytes;
       if (name == kForgottenName) {
         into.unknown = true;
-      } else if (into.cut_bytes == 0 && kept + size <= kHeadBytesMax) {
+      } else if (into.cut_bytes == 0 && kept + size <= most) {
         kept += size;
         into.fields.push_back({std::string(name), std::string(value)});
       } else {
@@ -112,6 +119,7 @@ bool Http2Inflater::feed(std::string_view block, Http2Fields& into) {
     if ((flags & NGHTTP2_HD_INFLATE_FINAL) != 0) break;
     if ((flags & NGHTTP2_HD_INFLATE_EMIT) == 0 && left == 0) return false;
   }
+  kept_bytes_ += kept;
   nghttp2_hd_inflate_end_headers(inflater_.get());
   return true;
 }

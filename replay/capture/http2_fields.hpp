@@ -31,8 +31,9 @@ struct Http2Fields {
   }
 };
 
-// The compression of one direction's fields. Of each list so much is kept as of a head of HTTP/1,
-// counted as RFC 9113 section 6.5.2 does: a byte on the wire may stand for a field of any length.
+// The compression of one direction's fields. A byte on the wire may stand for a field of any
+// length, so of each list so much is kept as of a head of HTTP/1, counted as RFC 9113 section 6.5.2
+// does; and only 16 KiB once the lists so far are 200 times what was sent, and 4 MiB.
 class Http2Inflater {
  public:
   Http2Inflater();
@@ -53,6 +54,8 @@ class Http2Inflater {
   std::unique_ptr<nghttp2_hd_inflater, Free> inflater_;
   bool forgotten_ = false;
   int failures_ = 0;  // in a row
+  std::size_t sent_bytes_ = 0;
+  std::size_t kept_bytes_ = 0;
 };
 
 }  // namespace gatedrill::replay::capture

@@ -210,6 +210,7 @@ std::vector<LedgerLine> Ledger::lines() const {
   count("queue drops", queue_drops, "packets that the recording was too slow for");
   line("file end cut", file_end, "bytes that are no whole packet");
   if (file_damage.count > 0) line("file damaged", file_damage, file_damage_places);
+  if (!file_rest_unknown.empty()) line("file: a rest that is not known", {1, 0}, file_rest_unknown);
   if (stopped_at) {
     line("stopped early", {1, *stopped_at}, "bytes of the file that had been read by then");
   }

@@ -123,6 +123,7 @@ struct Ledger {
   Tally file_end;                 // bytes at the end of the file that are no whole packet
   Tally file_damage;              // bytes inside of the file that make no sense
   std::string file_damage_places{};
+  std::string file_rest_unknown{};            // why nobody can tell how much more the file held
   std::optional<std::uint64_t> stopped_at{};  // byte of the file up to which it was read, if so
 
   // TCP payload.

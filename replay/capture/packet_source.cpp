@@ -1,6 +1,6 @@
 #include "replay/capture/packet_source.hpp"
 
-#include <cstdlib>
+#include <algorithm>
 #include <utility>
 
 #include <pcap/pcap.h>
@@ -61,8 +61,9 @@ Result<std::unique_ptr<PacketSource>> filtered(Result<std::unique_ptr<PacketSour
 }  // namespace
 
 bool are_near(UnixTime a, UnixTime b) {
-  constexpr std::int64_t kNearNs = std::int64_t{30} * 24 * 3600 * 1'000'000'000;
-  return std::abs(a.ns - b.ns) <= kNearNs;
+  constexpr std::uint64_t kNearNs = std::uint64_t{30} * 24 * 3600 * 1'000'000'000;
+  const auto [earlier, later] = std::minmax(a.ns, b.ns);
+  return static_cast<std::uint64_t>(later) - static_cast<std::uint64_t>(earlier) <= kNearNs;
 }
 
 void FileEnd::add(FileDamage one) {

@@ -45,6 +45,7 @@ struct FileEnd {
 
   std::uint64_t cut_bytes = 0;  // behind the last whole packet
   std::string damage{};         // what is wrong there; empty if the file just breaks off
+  bool rest_unknown = false;    // more may follow there, nobody can tell how much: it was packed
   std::uint64_t damaged_places = 0;
   std::uint64_t damaged_bytes = 0;
   std::vector<FileDamage> damages{};  // the first of them

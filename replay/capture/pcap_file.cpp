@@ -90,6 +90,7 @@ PacketSource::Next PcapFile::ended(ByteWindow::State state) {
   over_ = true;
   const std::uint64_t from = lost_ ? lost_->at : window_.offset();
   end_.cut_bytes = window_.end() - from;
+  end_.rest_unknown = state == ByteWindow::State::failed;
   std::string what = state == ByteWindow::State::failed ? window_.failure()
                      : lost_                            ? lost_->what
                                                         : std::string();

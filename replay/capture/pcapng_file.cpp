@@ -148,7 +148,8 @@ PacketSource::Drops PcapngFile::drops() const {
 
 PcapngFile::Step PcapngFile::ended(ByteWindow::State state) {
   if (state == ByteWindow::State::quiet) return Step::quiet;
-  if (state == ByteWindow::State::failed) return damaged(window_.failure());
+  end_.rest_unknown = state == ByteWindow::State::failed;
+  if (end_.rest_unknown) return damaged(window_.failure());
   if (lost_) return damaged(lost_->what);
   over_ = true;
   end_.cut_bytes = window_.end() - block_at_;

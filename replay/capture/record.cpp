@@ -97,6 +97,7 @@ Ledger account_of(const Capture& capture,
   if (file_end.cut_bytes > 0) ledger.file_end.add(file_end.cut_bytes);
   ledger.file_damage = {file_end.damaged_places, file_end.damaged_bytes};
   ledger.file_damage_places = file_end.places();
+  if (file_end.rest_unknown) ledger.file_rest_unknown = file_end.damage;
   return ledger;
 }
 
@@ -113,7 +114,7 @@ void tell_damage(const FileEnd& file, UnixTime latest, ExchangeSink& sink) {
   }
   loss.bytes = untold;
   if (untold > 0) sink.on_loss(loss);
-  if (file.damage.empty() || file.cut_bytes == 0) return;
+  if (file.damage.empty() || (file.cut_bytes == 0 && !file.rest_unknown)) return;
   loss.at = latest;
   loss.bytes = file.cut_bytes;
   sink.on_loss(loss);

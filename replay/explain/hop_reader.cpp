@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "replay/database.hpp"
+#include "replay/recorded_fields.hpp"
 #include "replay/recording.hpp"
 #include "replay/row_readers.hpp"
 
@@ -76,6 +77,7 @@ struct HopReader::State {
   std::optional<Spell> within{};
   std::optional<Statement> rows{};
   std::optional<Statement> attempts{};
+  std::string fields{};  // that were packed
 };
 
 Result<HopReader> HopReader::open(const std::string& path,
@@ -124,10 +126,10 @@ Result<bool> HopReader::next(Hop& hop) {
   hop.tunnel = row.integer(11) != 0;
   if (hop.has_request()) {
     hop.request_head_bytes = hop.method.size() + hop.target.size() + 12;
-    read_request_fields(row.bytes(4), hop);
+    read_request_fields(fields_text(row.bytes(4), state_->fields), hop);
     hop.keys.push_back(content_key(hop, row.bytes(5)));
   }
-  if (hop.status) read_answer_fields(row.bytes(8), hop);
+  if (hop.status) read_answer_fields(fields_text(row.bytes(8), state_->fields), hop);
   const ExchangeCourse course = read_course(row, kCourseColumn);
   hop.request_end = course.request_end;
   hop.answer_begin = course.response_begin;

@@ -174,11 +174,10 @@ RecordedExchange exchange_of(const Json& json, std::string& wrong) {
   if (const Json* request = members.object("request")) {
     Members of(*request, wrong);
     RecordedRequest& to = exchange.request.emplace();
+    of.require("target");  // an empty one was sent so
     of.get("method", to.method);
     of.get("target", to.target);
-    if (wrong.empty() && (to.method.empty() || to.target.empty())) {
-      wrong = "\"method\" and \"target\" have to be there";
-    }
+    if (wrong.empty() && to.method.empty()) wrong = "\"method\" has to be there";
     get_message(of, to);
   }
   if (const Json* response = members.object("response")) {

@@ -62,6 +62,26 @@ TEST_F(LiveCaptureTest, TheFramesOfLoopbackAreNotCut) {
   EXPECT_EQ(ledger(path("t.db"), "packets cut short"), 0U);
 }
 
+// Nothing waits only so long for the rest of a message.
+TEST_F(LiveCaptureTest, AnUploadWithAPauseIsWhole) {
+  ScriptedPeer server([](PeerSocket& peer, int) {
+    static_cast<void>(peer.read_until("end"));
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+  });
+  LiveCapture capture(folder_, on_loopback(server.port()));
+  auto socket = RawSocket::connect(server.port());
+  socket.send("POST /slow HTTP/1.1\r\nHost: shop\r\nContent-Length: 6\r\n\r\none");
+  std::this_thread::sleep_for(2500ms);
+  socket.send("end");
+  static_cast<void>(socket.read_until("hello"));
+  EXPECT_EQ(capture.interrupt(), 0) << capture.log();
+  const auto found = exchanges(path("t.db"));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(found[0].request->complete);
+  EXPECT_EQ(found[0].request->body, "oneend");
+  EXPECT_EQ(found[0].response->body, "hello");
+}
+
 TEST_F(LiveCaptureTest, AnyIsAllInterfacesAndSeveralMayBeNamed) {
   ScriptedPeer server(always_answer("hello"));
   const std::string port = std::to_string(server.port());

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "replay/content_coding.hpp"
 #include "replay/recording.hpp"
 #include "replay/recording_writer.hpp"
 #include "replay/traffic_command.hpp"
@@ -182,6 +183,9 @@ TEST_F(CaptureCommandTest, RulesThatCannotBeFollowedAreRefusedBeforeAnythingIsWr
   refused({"--redact-json", "user.name"}, "not understood at character 1");
   refused({"--redact-key", path("short-key")}, "is no key");
   refused({"--keep-secrets", "--redact-field", "x"}, "--keep-secrets hides nothing");
+  // An option is no name: told with the usage, which is CLI11's to print.
+  refused({"--redact-field=", "--keep-numbers"}, "");
+  refused({"--redact-allow=--redact-key"}, "");
 }
 
 TEST_F(CaptureCommandTest, HolesBeyondTheAllowedShareMakeItNoEvidence) {
@@ -269,6 +273,20 @@ TEST_F(CaptureCommandTest, TheRestOfAFileThatMakesNoSenseCountsAsLost) {
   ASSERT_EQ(recording->losses()->size(), 1U);
   EXPECT_EQ(recording->losses()->at(0).reason, "damaged_file");
   EXPECT_EQ(recording->losses()->at(0).bytes, 100'000U);
+}
+
+TEST_F(CaptureCommandTest, APackedFileThatBreaksOffIsNoEvidenceSinceNobodyKnowsTheRest) {
+  const std::string packed = *encode_content(tests::pcap_file(shop()), "gzip");
+  write("cut.pcap.gz", packed.substr(0, packed.size() - 12));
+  EXPECT_EQ(capture("cut.pcap.gz"), 4);
+  EXPECT_THAT(err, HasSubstr("its gzip data break off; how much is missing cannot be told, which "
+                             "--allow-loss 100 takes"));
+  EXPECT_THAT(out, HasSubstr("file: a rest that is not known"));
+  EXPECT_THAT(Recording::open(path("t.db"))->losses().value(),
+              ::testing::Contains(::testing::Field(&RecordedLoss::reason, "damaged_file")));
+  EXPECT_EQ(run({"capture", "-r", path("cut.pcap.gz"), "-o", path("t.db"), "--allow-loss", "100"}),
+            0);
+  EXPECT_THAT(err, HasSubstr("how much is missing cannot be told\n"));
 }
 
 TEST_F(CaptureCommandTest, FilesInARowAreOne) {

@@ -409,6 +409,7 @@ TEST_F(PackedFileTest, APackedFileThatBreaksOffOrIsDamagedGivesWhatIsBeforeThat)
   EXPECT_GT(half.packets.size(), 1000U);
   EXPECT_LT(half.packets.size(), 2000U);
   EXPECT_THAT(half.end.damage, HasSubstr("its gzip data break off"));
+  EXPECT_TRUE(half.end.rest_unknown);
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
   write(bytes);
   const Read damaged = read_all(open_file(path_, ""));

@@ -110,6 +110,52 @@ TEST(Http2, AListOfFieldsIsKeptAsFarAsAHeadOfHttp1) {
   EXPECT_EQ(all.losses[0].bytes, (200 - kept) * (6 + 2900 + 32));
 }
 
+// A list that is made of next to nothing, over and over.
+TEST(Http2, ListsThatAreMadeOfNothingAreKeptAsFarAsModestOnes) {
+  Talk talk;
+  constexpr std::uint32_t kHeads = 40;
+  const std::string bomb(2900, 'b');
+  for (std::uint32_t i = 0; i < kHeads; ++i) {
+    const std::uint32_t stream = 2 * i + 1;
+    Http2Script::Fields fields = {{":method", "GET"}, {":path", "/a"}, {":authority", "shop"}};
+    for (int field = 0; field < 80; ++field)
+      fields.emplace_back("x-bomb", bomb);
+    talk.packets.client(talk.client.head({.stream = stream, .fields = fields, .end_stream = true}));
+    talk.packets.server(talk.server.ok(stream, "A"));
+  }
+  talk.packets.close();
+  Captured all;
+  run(talk.packets.frames(), all);
+  ASSERT_EQ(all.exchanges.size(), kHeads);
+  EXPECT_EQ(all.exchanges.front().request->fields.size(), 80U);
+  EXPECT_EQ(all.exchanges.back().request->fields.size(), 5U);  // in 16 KiB
+  EXPECT_EQ(all.exchanges.back().request->target, "/a");
+  EXPECT_GT(losses_of(all, LossReason::head_too_large), 0U);
+}
+
+// A token of 2 KB that the compression makes one byte of, as a load generator sends it.
+TEST(Http2, ModestListsAreKeptHoweverOftenTheyCome) {
+  Talk talk;
+  constexpr std::uint32_t kHeads = 4000;
+  const std::string token(2000, 't');
+  for (std::uint32_t i = 0; i < kHeads; ++i) {
+    const std::uint32_t stream = 2 * i + 1;
+    talk.packets.client(talk.client.head({.stream = stream,
+                                          .fields = {{":method", "GET"},
+                                                     {":path", "/a"},
+                                                     {":authority", "shop"},
+                                                     {"authorization", token}},
+                                          .end_stream = true}));
+    talk.packets.server(talk.server.ok(stream, ""));
+  }
+  talk.packets.close();
+  Captured all;
+  run(talk.packets.frames(), all);
+  ASSERT_EQ(all.exchanges.size(), kHeads);
+  EXPECT_EQ(value_of(all.exchanges.back().request->fields, "authorization"), token);
+  EXPECT_EQ(losses_of(all, LossReason::head_too_large), 0U);
+}
+
 TEST(Http2, FieldsOfUnfinishedMessagesTakeBoundedMemory) {
   CaptureOptions options;
   options.http.total_bytes = 50'000;

@@ -1,5 +1,5 @@
 // Kinds of HTTP/1 messages that readers of captures are known to lose (replay.md 1.3, rows L1 to
-// L19): each is in the recording, as it was sent.
+// L26): each is in the recording, as it was sent.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -266,6 +266,95 @@ TEST(HttpMessages, BytesThatAreNoMessageAreCountedAndTheNextMessageIsFound) {
   EXPECT_EQ(all.text(), "GET /a > 200 A\nGET /b > 200 B\n");
   const auto& lost = all.ledger.losses[static_cast<std::size_t>(LossReason::not_a_message)];
   EXPECT_EQ(lost.bytes, 12U);
+}
+
+// The same addresses, ports and numbers in each network; a priority tag names none.
+TEST(HttpMessages, TagsOfEveryKindInOneCaptureAreRead) {  // L21, L23
+  const std::vector<std::vector<std::uint16_t>> tags = {{}, {10}, {20}, {10, 20}, {20, 10}};
+  std::vector<Conversation> talks;
+  for (std::size_t i = 0; i < tags.size(); ++i) {
+    Conversation& talk = talks.emplace_back(Conversation::Options{.vlans = tags[i]});
+    talk.handshake();
+    talk.client(get("/" + std::to_string(i)));
+    talk.server(ok("body " + std::to_string(i)));
+  }
+  Conversation priority({.client_port = 40'001, .vlans = {0}});
+  priority.handshake();
+  priority.client(get("/priority"));
+  priority.server(ok("tagged"));
+  talks.push_back(priority);
+  std::vector<Frame> mixed;
+  for (std::size_t i = 0; i < talks.front().frames().size(); ++i) {
+    for (const Conversation& talk : talks)
+      mixed.push_back(talk.frames()[i]);
+  }
+  Captured all;
+  run(mixed, all);
+  EXPECT_EQ(all.text(),
+            "GET /0 > 200 body 0\nGET /1 > 200 body 1\nGET /2 > 200 body 2\n"
+            "GET /3 > 200 body 3\nGET /4 > 200 body 4\nGET /priority > 200 tagged\n");
+  EXPECT_EQ(all.connections.size(), talks.size());
+}
+
+TEST(HttpMessages, JumboFramesInsideOfVxlanAreWholeAtTheirOwnTime) {  // L22
+  const std::string body(50'000, 'j');
+  Conversation talk({.segment_bytes = 8'960});
+  talk.handshake();
+  talk.client(get("/jumbo"));
+  talk.server(ok(body));
+  std::vector<Frame> frames = talk.frames();
+  std::size_t longest = 0;
+  for (Frame& frame : frames) {
+    const std::string inside = tests::be32(0x08000000) + tests::be32(0x00002a00) + frame.bytes;
+    const std::string udp = tests::be16(5555) + tests::be16(4789) +
+                            tests::be16(static_cast<unsigned>(inside.size() + 8)) + tests::be16(0) +
+                            inside;
+    frame.bytes = tests::ethernet(
+        tests::be16(0x4500) + tests::be16(static_cast<unsigned>(20 + udp.size())) + tests::be32(0) +
+        tests::be16(0x4011) + tests::be16(0) + tests::be32(1) + tests::be32(2) + udp);
+    longest = std::max(longest, inside.size());
+  }
+  ASSERT_GT(longest, 9'000U);
+  Captured all;
+  run(frames, all);
+  EXPECT_EQ(all.text(), "GET /jumbo > 200 " + body + "\n");
+  EXPECT_EQ(all.exchanges[0].at, frames[3].at);
+}
+
+TEST(HttpMessages, AnUploadWithPausesIsWhole) {  // L25
+  Conversation talk;
+  talk.handshake();
+  talk.client("POST /slow HTTP/1.1\r\nContent-Length: 9\r\n\r\n");
+  for (const std::string piece : {"one", "two", "six"}) {
+    talk.wait(std::chrono::seconds(3));
+    talk.client(piece);
+  }
+  talk.wait(std::chrono::seconds(3));
+  talk.server(ok("ok"));
+  Captured all;
+  run(talk.frames(), all);
+  EXPECT_EQ(all.text(), "POST /slow onetwosix > 200 ok\n");
+  EXPECT_GT(*all.exchanges[0].latency, std::chrono::seconds(12));
+}
+
+TEST(HttpMessages, BodiesOfManyMebibytesAreWhole) {  // L26
+  std::string body(6U * 1024U * 1024U + 1, '\0');
+  for (std::size_t i = 0; i < body.size(); ++i)
+    body[i] = static_cast<char>(i * i >> 7U);
+  for (const bool upload : {true, false}) {
+    Conversation talk;
+    talk.handshake();
+    talk.client(upload ? "POST / HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) +
+                             "\r\n\r\n" + body
+                       : get("/"));
+    talk.server(ok(upload ? "" : body));
+    Captured all;
+    run(talk.frames(), all);
+    ASSERT_EQ(all.exchanges.size(), 1U);
+    EXPECT_TRUE(all.exchanges[0].request->complete && all.exchanges[0].response->complete);
+    EXPECT_TRUE((upload ? all.exchanges[0].request->body : all.exchanges[0].response->body) ==
+                body);
+  }
 }
 
 TEST(HttpMessages, AConnectThatIsRefusedStaysHttp) {

@@ -330,6 +330,8 @@ TEST_F(ReconcileTest, TheCommandPrintsBothFiguresAndTheLedgersLosses) {
   EXPECT_THAT(out, HasSubstr("kernel drops: 12"));
   EXPECT_THAT(out, ::testing::Not(HasSubstr("packets: 500")));
   EXPECT_EQ(run({"reconcile", path("a.db"), path("a.db")}), 0);
+  EXPECT_EQ(run({"reconcile", path("a.db"), path("a.db"), "--by", "x-nowhere"}), 0);
+  EXPECT_THAT(err, HasSubstr("a.db has the field 'x-nowhere' that --by names"));
   EXPECT_EQ(run({"reconcile", path("a.db"), path("b.db"), "--json"}), 1);
   const auto json = nlohmann::json::parse(out);
   EXPECT_EQ(json["matched"], 29);

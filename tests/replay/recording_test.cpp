@@ -145,6 +145,30 @@ TEST_F(RecordingTest, ReadsInTheOrderOfTimeAndThenOfId) {
   EXPECT_EQ(order, "/a/b/c");
 }
 
+TEST_F(RecordingTest, LongListsOfFieldsArePackedAndComeBack) {
+  RecordedExchange sent = exchange(1, "/", "");
+  for (int i = 0; i < 2000; ++i)
+    sent.request->fields.push_back({"X-Long", std::string(100, 'v')});
+  sent.response->trailers = {{"X-Trailer", std::string(50'000, 't')}};
+  ASSERT_TRUE(write(path("t.db"), std::vector(100, sent)));
+  EXPECT_LT(fs::file_size(path("t.db")), 500'000U);  // of 26 MB
+  auto recording = Recording::open(path("t.db"));
+  ASSERT_TRUE(recording) << recording.error().message;
+  sent.id = 100;
+  EXPECT_EQ(recording->find(100).value(), sent);
+}
+
+// Names of lines that are no fields are kept as they were.
+TEST_F(RecordingTest, FieldsThatLookPackedComeBack) {
+  RecordedExchange sent = exchange(1, "/", "");
+  sent.id = 1;
+  sent.request->fields = {{"\x28\xb5\x2f\xfd", "x"}, {"X-Next", "y"}};
+  ASSERT_TRUE(write(path("t.db"), {sent}));
+  auto recording = Recording::open(path("t.db"));
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->find(1).value(), sent);
+}
+
 TEST_F(RecordingTest, StoresEqualBodiesOnce) {
   std::vector<RecordedExchange> many;
   std::string body;

@@ -237,6 +237,12 @@ TEST(GatewayConfig, RefusesWhatCannotBeMeant) {
       {"record={traffic: t.db, keep_secrets: true, redact: {fields: [x-user]}}",
        "record.redact: hides nothing while keep_secrets is true; leave one of them out"},
       {"record={traffic: t.db, redact: {key: ''}}", "record.redact.key: must not be empty"},
+      {"record={traffic: t.db, redact: {json: [$.a, 'user.name']}}",
+       "record.redact.json[1]: JSON path 'user.name': not understood at character 1; write it as "
+       "$.user.cards[*].number, with ['a name'] where it needs quotes"},
+      {"record={traffic: t.db, redact: {allow: [sid, '$.a[']}}",
+       "record.redact.allow[1]: JSON path '$.a[': not understood at character 4; write it as "
+       "$.user.cards[*].number, with ['a name'] where it needs quotes"},
       {"record={traffic: t.db, buffer: 5KiB}", "record.buffer: must be at least 1048576, got 5120"},
       {"threads=0", "threads: must be from 1 to 64, got 0"},
       {"listen=[]", "listen: needs at least one address"},

@@ -121,6 +121,13 @@ TEST_F(JsonlTest, LittleIsEnough) {
   EXPECT_NE(imported.exchanges[0].connection, imported.exchanges[1].connection);
 }
 
+// "GET  HTTP/1.1" was sent.
+TEST_F(JsonlTest, ARequestMayHaveAnEmptyTarget) {
+  read(R"({"type":"exchange","at_ns":9,"request":{"method":"GET","target":""}})");
+  ASSERT_EQ(imported.exchanges.size(), 1U) << imported.error;
+  EXPECT_EQ(imported.exchanges[0].request->target, "");
+}
+
 TEST_F(JsonlTest, AnExchangeThatIsThereTwiceRefusesTheFile) {
   const std::string line = R"({"type":"exchange","id":7,"at_ns":8,"response":{"status":503}})";
   EXPECT_THAT(refusal(line + "\n" + line + "\n"), HasSubstr(":2: exchange 7 is there twice"));
@@ -141,7 +148,9 @@ TEST_F(JsonlTest, AWrongLineRefusesTheFileWithItsNumber) {
   EXPECT_EQ(refusal(R"({"type":"exchange","at_ns":1.5,"request":{"method":"GET","target":"/"}})"),
             "x.jsonl:1: \"at_ns\" has to be a whole number in its range");
   EXPECT_EQ(refusal(R"({"type":"exchange","at_ns":1,"request":{"method":""}})"),
-            "x.jsonl:1: \"method\" and \"target\" have to be there");
+            "x.jsonl:1: \"target\" has to be there");
+  EXPECT_EQ(refusal(R"({"type":"exchange","at_ns":1,"request":{"method":"","target":""}})"),
+            "x.jsonl:1: \"method\" has to be there");
   EXPECT_EQ(refusal(R"({"type":"exchange","at_ns":1})"),
             "x.jsonl:1: an exchange has to have a \"request\" or a \"response\"");
   EXPECT_EQ(refusal(R"({"type":"exchange","at_ns":1,"response":{"status":99999999999}})"),
