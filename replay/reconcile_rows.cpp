@@ -4,6 +4,7 @@
 #include <charconv>
 #include <iterator>
 
+#include "gateway/core/ascii.hpp"
 #include "gateway/core/random.hpp"
 #include "replay/database.hpp"
 #include "replay/recorded_fields.hpp"
@@ -49,8 +50,7 @@ std::uint64_t fields_hash(std::vector<RecordedField>& fields,
   std::uint64_t hash = 0;
   const auto add = [&](std::vector<RecordedField>& list, std::uint64_t seed) {
     for (RecordedField& field : list) {
-      for (char& c : field.name)
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+      std::transform(field.name.begin(), field.name.end(), field.name.begin(), to_small);
       hash += stable_hash(field.value, stable_hash(field.name, seed));
     }
   };

@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 
+#include "gateway/core/ascii.hpp"
+
 namespace gatedrill::gateway {
 namespace {
 
@@ -39,10 +41,6 @@ constexpr std::array kSizeUnits{Unit{"GiB", kKibi* kKibi* kKibi},
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
 __extension__ using Wide = __int128;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 std::string expected(std::string_view what, std::string_view text) {
   return "expected " + std::string(what) + ", got '" + std::string(text) + "'";
@@ -95,9 +93,7 @@ std::optional<std::int64_t> times(Decimal value, std::int64_t worth) {
 }
 
 std::string_view take_letters(std::string_view& rest) {
-  const auto end = std::find_if(rest.begin(), rest.end(), [](char c) {
-    return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'));
-  });
+  const auto end = std::find_if_not(rest.begin(), rest.end(), is_letter);
   const std::string_view letters = rest.substr(0, static_cast<std::size_t>(end - rest.begin()));
   rest.remove_prefix(letters.size());
   return letters;
@@ -157,8 +153,7 @@ std::optional<std::string> host_problem(std::string_view host, bool bracketed) {
     return std::nullopt;
   }
   const bool plain = std::all_of(host.begin(), host.end(), [](char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '_' || c == '.';
+    return is_digit(c) || is_letter(c) || c == '-' || c == '_' || c == '.';
   });
   if (!plain) return quoted + " is not a host name";
   return std::nullopt;

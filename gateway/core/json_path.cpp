@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "gateway/core/ascii.hpp"
+
 namespace gatedrill {
 namespace {
 
@@ -43,7 +45,7 @@ Result<JsonPath> JsonPath::parse(std::string_view text) {
         const std::string_view inner =
             end == std::string_view::npos ? std::string_view() : text.substr(quote, end - quote);
         const bool number = !inner.empty() && inner.size() < 10 &&
-                            inner.find_first_not_of("0123456789") == std::string_view::npos;
+                            std::all_of(inner.begin(), inner.end(), is_digit);
         if (inner != "*" && !number) return bad_path(text, i);
         step.kind = number ? Step::Kind::element : Step::Kind::any;
         if (number) step.index = static_cast<std::uint32_t>(std::stoul(std::string(inner)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "gateway/core/ascii.hpp"
 #include "gateway/http/h1/head_parser.hpp"
 
 namespace gatedrill::http {
@@ -95,13 +96,6 @@ FramingVerdict judge(const FramingFields& fields, int version, Framing without_f
   return verdict;
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 bool is_control(char c) {
   return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
 }
@@ -110,7 +104,7 @@ bool is_control(char c) {
 // is none.
 bool take_token(std::string_view& text) {
   std::size_t size = 0;
-  while (size < text.size() && is_token(text.substr(size, 1)))
+  while (size < text.size() && is_token_char(text[size]))
     ++size;
   text.remove_prefix(size);
   return size > 0;

@@ -4,12 +4,10 @@
 #include <array>
 #include <charconv>
 
+#include "gateway/core/ascii.hpp"
+
 namespace gatedrill::http {
 namespace {
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
 
 constexpr std::array<bool, 256> make_token_table() {
   std::array<bool, 256> table{};
@@ -29,15 +27,17 @@ constexpr auto kToken = make_token_table();
 }  // namespace
 
 bool equals_ignoring_case(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
-                                            [](char x, char y) { return lower(x) == lower(y); });
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+           return to_small(x) == to_small(y);
+         });
+}
+
+bool is_token_char(char c) {
+  return kToken[static_cast<unsigned char>(c)];
 }
 
 bool is_token(std::string_view text) {
-  for (const char c : text) {
-    if (!kToken[static_cast<unsigned char>(c)]) return false;
-  }
-  return !text.empty();
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char);
 }
 
 std::string_view trim(std::string_view text) {

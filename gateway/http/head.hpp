@@ -35,6 +35,7 @@ struct ResponseHead {
 
 // Whether it is a token (RFC 9110 5.6.2), as methods, field names and codings are; not if empty.
 [[nodiscard]] bool is_token(std::string_view text);
+[[nodiscard]] bool is_token_char(char c);
 
 // Without spaces and tabs at its ends.
 [[nodiscard]] std::string_view trim(std::string_view text);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "gateway/core/ascii.hpp"
 #include "gateway/http/field_kind.hpp"
 #include "gateway/http/trailers.hpp"
 
@@ -92,8 +93,7 @@ bool is_dropped(const std::vector<Field>& fields,
 }
 
 bool is_length(std::string_view value) {
-  return !value.empty() && value.size() <= 19 &&
-         std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !value.empty() && value.size() <= 19 && std::all_of(value.begin(), value.end(), is_digit);
 }
 
 void append_status_line(std::string& out, const ResponseHead& head) {
@@ -246,7 +246,7 @@ void write_interim_head(const ResponseHead& head, std::string& out, std::string_
 std::string via_name(std::string_view name) {
   std::string result(name);
   for (char& c : result) {
-    if (!is_token({&c, 1})) c = '-';
+    if (!is_token_char(c)) c = '-';
   }
   return result;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gateway/core/ascii.hpp"
+
 namespace gatedrill::http {
 namespace {
 
@@ -9,17 +11,9 @@ Refusal malformed(std::string_view reason, int status = 400) {
   return Refusal{Cause::malformed_request, status, reason};
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-bool is_hex(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 // Characters of a registered name (RFC 3986 3.2.2), but for the comma, at which lists are split.
 bool is_name_char(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+  return is_digit(c) || is_letter(c) ||
          std::string_view("-._~!$&'()*+;=").find(c) != std::string_view::npos;
 }
 
@@ -28,7 +22,7 @@ bool valid_name(std::string_view name) {
     std::size_t size = 1;
     if (name.front() == '%') {
       size = 3;
-      if (name.size() < size || !is_hex(name[1]) || !is_hex(name[2])) return false;
+      if (name.size() < size || hex_digit(name[1]) < 0 || hex_digit(name[2]) < 0) return false;
     } else if (!is_name_char(name.front())) {
       return false;
     }

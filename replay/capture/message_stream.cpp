@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "gateway/core/ascii.hpp"
+
 namespace gatedrill::replay::capture {
 namespace {
 
@@ -15,17 +17,8 @@ constexpr http::h1::HeadLimits kLimits = {.head_bytes = kHeadBytesMax,
                                           .fields = 8192,
                                           .target_bytes = kHeadBytesMax};
 
-bool is_token_byte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
-
-bool is_method_byte(char c) {
-  return (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
+bool is_method_char(char c) {
+  return is_capital(c) || c == '-' || c == '_';
 }
 
 // The end of the head that begins with `bytes`, or 0; looks from `from` on only.
@@ -63,7 +56,7 @@ std::size_t empty_lines(std::string_view bytes) {
 Start request_start(std::string_view bytes, bool in_step) {
   const std::size_t space = bytes.substr(0, kMethodBytesMax + 1).find(' ');
   const std::string_view method = bytes.substr(0, std::min(space, kMethodBytesMax + 1));
-  const auto fits = in_step ? is_token_byte : is_method_byte;
+  const auto fits = in_step ? http::is_token_char : is_method_char;
   if (!std::all_of(method.begin(), method.end(), fits)) return Start::no;
   if (space == std::string_view::npos) {
     return bytes.size() > kMethodBytesMax ? Start::no : Start::more;

@@ -8,28 +8,23 @@
 #include <system_error>
 #include <utility>
 
+#include "gateway/core/ascii.hpp"
+
 namespace gatedrill::replay::capture {
 namespace {
 
 constexpr std::size_t kRandomBytes = 32;
 constexpr Duration kLookEvery = std::chrono::milliseconds(10);
 
-std::optional<unsigned> digit(char c) {
-  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
-  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10U;
-  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A') + 10U;
-  return std::nullopt;
-}
-
 // Empty if it is no hex.
 std::string from_hex(std::string_view text) {
   std::string bytes;
   if (text.size() % 2 != 0) return bytes;
   for (std::size_t i = 0; i < text.size(); i += 2) {
-    const auto high = digit(text[i]);
-    const auto low = digit(text[i + 1]);
-    if (!high || !low) return {};
-    bytes.push_back(static_cast<char>(*high << 4U | *low));
+    const int high = hex_digit(text[i]);
+    const int low = hex_digit(text[i + 1]);
+    if (high < 0 || low < 0) return {};
+    bytes.push_back(static_cast<char>(high * 16 + low));
   }
   return bytes;
 }
@@ -44,7 +39,7 @@ std::string_view take_word(std::string_view& line) {
 
 bool is_label(std::string_view word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    return is_capital(c) || is_digit(c) || c == '_';
   });
 }
 

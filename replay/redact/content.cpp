@@ -67,21 +67,6 @@ bool is_binary(std::string_view body, std::string_view content_type) {
          (!is_text(content_type) && head.find('\0') != std::string_view::npos);
 }
 
-std::string_view boundary_of(std::string_view content_type) {
-  constexpr std::string_view kName = "boundary=";
-  const auto found =
-      std::search(content_type.begin(), content_type.end(), kName.begin(), kName.end(),
-                  [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
-  if (found == content_type.end()) return {};
-  const auto at = static_cast<std::size_t>(found - content_type.begin());
-  std::string_view boundary = content_type.substr(at + kName.size());
-  if (boundary.starts_with('"')) {
-    boundary.remove_prefix(1);
-    return boundary.substr(0, boundary.find('"'));
-  }
-  return boundary.substr(0, boundary.find_first_of("; \t"));
-}
-
 }  // namespace
 
 ContentRedactor::ContentRedactor(SecretNames names, Pseudonyms pseudonyms)
@@ -104,7 +89,7 @@ std::optional<std::string> ContentRedactor::body(std::string_view body,
     return redacted;
   }
   if (contains_ignoring_case(content_type, "multipart/") || looks_like_multipart(body)) {
-    return multipart(body, boundary_of(content_type));
+    return multipart(body, value_behind(content_type, "boundary="));
   }
   // Whatever a form says that it is: curl says so of any body.
   const Bare bare = is_script(content_type) ? Bare::is_expression : Bare::is_value;

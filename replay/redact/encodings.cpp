@@ -10,13 +10,6 @@ namespace {
 
 constexpr std::string_view kHexDigits = "0123456789ABCDEF";
 
-int hex_digit(char c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 // The four digits of \uXXXX; nothing if they are not there.
 std::optional<std::uint32_t> utf16_unit(std::string_view digits) {
   if (digits.size() < 4) return std::nullopt;
@@ -218,11 +211,30 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
+std::size_t find_ignoring_case(std::string_view text, std::string_view lower, std::size_t from) {
+  const auto begin = text.begin() + static_cast<std::ptrdiff_t>(std::min(from, text.size()));
+  const auto found = std::search(begin, text.end(), lower.begin(), lower.end(),
+                                 [](char a, char b) { return to_small(a) == b; });
+  if (found == text.end()) return std::string_view::npos;
+  return static_cast<std::size_t>(found - text.begin());
+}
+
 bool contains_ignoring_case(std::string_view text, std::string_view lower) {
-  const auto equal = [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-  };
-  return std::search(text.begin(), text.end(), lower.begin(), lower.end(), equal) != text.end();
+  return find_ignoring_case(text, lower) != std::string_view::npos;
+}
+
+std::string_view value_behind(std::string_view text, std::string_view name) {
+  std::size_t found = find_ignoring_case(text, name);
+  // Not the end of a longer name: "filename=" holds "name=".
+  while (found != std::string_view::npos && found > 0 && is_letter(text[found - 1]))
+    found = find_ignoring_case(text, name, found + 1);
+  if (found == std::string_view::npos) return {};
+  std::string_view value = text.substr(found + name.size());
+  if (value.starts_with('"')) {
+    value.remove_prefix(1);
+    return value.substr(0, value.find('"'));
+  }
+  return trimmed(value.substr(0, value.find_first_of(";\r\n")));
 }
 
 }  // namespace gatedrill::replay

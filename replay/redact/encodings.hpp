@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "gateway/core/ascii.hpp"
+
 namespace gatedrill::replay {
 
 enum class Plus { is_space, is_itself };
@@ -32,15 +34,13 @@ enum class WhiteSpace { is_wrong, is_passed_over };
 [[nodiscard]] std::string base64_encoded(std::string_view bytes);
 
 [[nodiscard]] std::string_view trimmed(std::string_view text);
-// `lower` is in lower case.
+// `lower` is in lower case. npos if it is not there.
+[[nodiscard]] std::size_t find_ignoring_case(std::string_view text,
+                                             std::string_view lower,
+                                             std::size_t from = 0);
 [[nodiscard]] bool contains_ignoring_case(std::string_view text, std::string_view lower);
-
-[[nodiscard]] constexpr bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-[[nodiscard]] constexpr bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
+// The value of a field's parameter, or of a field in several lines: what follows `name`, which is
+// in lower case with its '=' or ':', without quotes. Empty if it is not there.
+[[nodiscard]] std::string_view value_behind(std::string_view text, std::string_view name);
 
 }  // namespace gatedrill::replay

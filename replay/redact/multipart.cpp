@@ -8,28 +8,6 @@
 namespace gatedrill::replay {
 namespace {
 
-// The value of `name` in a part's head; `name` ends with '=' or ':'.
-std::string_view after(std::string_view head, std::string_view name) {
-  const auto same = [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-  };
-  auto found = head.begin();
-  for (;;) {
-    found = std::search(found, head.end(), name.begin(), name.end(), same);
-    if (found == head.end()) return {};
-    // Not the end of a longer name: "filename=" holds "name=".
-    if (found == head.begin() || !is_letter(*(found - 1))) break;
-    ++found;
-  }
-  std::string_view value =
-      head.substr(static_cast<std::size_t>(found - head.begin()) + name.size());
-  if (value.starts_with('"')) {
-    value.remove_prefix(1);
-    return value.substr(0, value.find('"'));
-  }
-  return trimmed(value.substr(0, value.find_first_of(";\r\n")));
-}
-
 struct Head {
   std::string_view text{};
   std::size_t content = 0;  // where it begins; 0: there is none
@@ -47,8 +25,9 @@ Head head_of(std::string_view part) {
 
 // The name of the form's field; name*=utf-8''a%20b as well (RFC 5987).
 std::string name_of(std::string_view head) {
-  if (const std::string_view name = after(head, "name="); !name.empty()) return std::string(name);
-  const std::string_view name = after(head, "name*=");
+  if (const std::string_view name = value_behind(head, "name="); !name.empty())
+    return std::string(name);
+  const std::string_view name = value_behind(head, "name*=");
   return percent_decoded(name.substr(name.rfind('\'') + 1));
 }
 
@@ -65,7 +44,7 @@ std::optional<std::string> ContentRedactor::part(std::string_view head, std::str
   constexpr int kDepthMax = 4;
   if (depth_ >= kDepthMax) return std::nullopt;
   ++depth_;
-  auto redacted = body(content, after(head, "content-type:"));
+  auto redacted = body(content, value_behind(head, "content-type:"));
   --depth_;
   return redacted;
 }

@@ -81,11 +81,7 @@ std::string folded(std::string_view name) {
   std::string out;
   out.reserve(name.size());
   for (const char c : name) {
-    if (c >= 'A' && c <= 'Z') {
-      out.push_back(static_cast<char>(c - 'A' + 'a'));
-    } else if ((c >= 'a' && c <= 'z') || is_digit(c)) {
-      out.push_back(c);
-    }
+    if (is_letter(c) || is_digit(c)) out.push_back(to_small(c));
   }
   return out;
 }
@@ -117,8 +113,6 @@ bool is_number(std::string_view word) {
 // word: "userPINCode2" is user, pin, code, 2.
 std::string take_last_word(std::string_view& name) {
   const auto is_of_word = [](char c) { return is_letter(c) || is_digit(c); };
-  const auto is_capital = [](char c) { return c >= 'A' && c <= 'Z'; };
-  const auto is_small = [](char c) { return c >= 'a' && c <= 'z'; };
   std::size_t end = name.size();
   while (end > 0 && !is_of_word(name[end - 1]))
     --end;

@@ -44,16 +44,11 @@ bool is_hop_or_framing(std::string_view name) {
 
 // What a strict gateway would refuse in an answer is left out: the recording may hold anything.
 bool is_sound(const replay::RecordedField& field) {
-  const auto token = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-  };
   const auto value = [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return c == '\t' || (byte >= 0x20 && byte != 0x7f);
   };
-  return !field.name.empty() && std::all_of(field.name.begin(), field.name.end(), token) &&
-         std::all_of(field.value.begin(), field.value.end(), value);
+  return http::is_token(field.name) && std::all_of(field.value.begin(), field.value.end(), value);
 }
 
 bool named_in_connection(const std::vector<http::Field>& fields, std::string_view name) {
