@@ -76,16 +76,19 @@ int judge_damage(const CaptureJudgement& judgement, const capture::RecordReport&
   return judge_share(judgement, share, "--allow-loss takes a larger share");
 }
 
-// Messages in connections that were given up because too many were open.
-int judge_evictions(const CaptureJudgement& judgement, const capture::Ledger& ledger) {
-  const std::uint64_t lost = ledger.lost(capture::LossReason::evicted).count;
+// Messages that were lost to a limit of ours; `why` says which.
+int judge_limit(const CaptureJudgement& judgement,
+                const capture::Ledger& ledger,
+                capture::LossReason reason,
+                const char* why) {
+  const std::uint64_t lost = ledger.lost(reason).count;
   if (lost == 0) return 0;
   const auto messages = [](const capture::MessageTally& tally) {
     return tally.complete.count + tally.partial.count;
   };
   const double share = share_of(lost, messages(ledger.requests) + messages(ledger.responses));
-  say("more connections were open at once than can be followed; " + std::to_string(lost) +
-      " messages were lost for it, " + percent_text(share));
+  say(why + ("; " + std::to_string(lost)) + " messages were lost or cut for it, " +
+      percent_text(share));
   return judge_share(
       judgement, share,
       "narrow the capture with --port or --filter, or take a larger share with --allow-loss");
@@ -178,7 +181,14 @@ int judge_capture(const CaptureJudgement& judgement, const capture::RecordReport
   if (judge_drops(judgement, ledger) != 0) not_evidence();
   if (judge_gaps(judgement, ledger) != 0) not_evidence();
   if (judge_damage(judgement, report) != 0) not_evidence();
-  if (judge_evictions(judgement, ledger) != 0) not_evidence();
+  if (judge_limit(judgement, ledger, capture::LossReason::evicted,
+                  "more connections were open at once than can be followed") != 0) {
+    not_evidence();
+  }
+  if (judge_limit(judgement, ledger, capture::LossReason::memory_limit,
+                  "messages that had begun took more memory than is given to all") != 0) {
+    not_evidence();
+  }
   return status;
 }
 

@@ -16,7 +16,7 @@ inline constexpr std::size_t kDecodedBytesMax = 256U * 1024U * 1024U;
 // What a body may become that is unpacked unasked, to be searched and hashed: so much more than it
 // is that few real ones are, and never much memory or time, whatever it was made for.
 [[nodiscard]] constexpr std::size_t searched_bytes_max(std::size_t body_bytes) {
-  constexpr std::size_t kTimes = 200;
+  constexpr std::size_t kTimes = 100;
   constexpr std::size_t kLeast = 4U * 1024U * 1024U;
   constexpr std::size_t kMost = 32U * 1024U * 1024U;
   return std::clamp(std::min(body_bytes, kMost) * kTimes, kLeast, kMost);

@@ -6,7 +6,7 @@
 namespace gatedrill::replay {
 namespace {
 
-constexpr std::size_t kPlainBytesMax = 16U * 1024U;
+constexpr std::size_t kPlainBytesMax = 2U * 1024U;
 
 void append_lines(const std::vector<RecordedField>& fields, std::string& text) {
   for (const RecordedField& field : fields) {

@@ -9,6 +9,7 @@ std::string version_text(int version) {
 // A value over several lines (obs-fold, RFC 9112 5.2) as one.
 std::string unfolded(std::string_view value) {
   std::string out;
+  value = http::trim(value);  // a first line may be empty
   out.reserve(value.size());
   for (std::size_t i = 0; i < value.size(); ++i) {
     if (value[i] != '\n') {

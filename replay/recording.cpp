@@ -179,6 +179,7 @@ Result<RecordedExchange> Recording::State::read_exchange(const Statement& row) c
   exchange.idle_before = course.idle_before;
   exchange.transport = course.transport;
   exchange.reset = course.reset;
+  exchange.tls = course.tls;
   return exchange;
 }
 

@@ -116,6 +116,7 @@ struct RecordedExchange {
   std::optional<Duration> idle_before{};
   std::optional<RecordedTransport> transport{};
   std::optional<RecordedReset> reset{};  // what was on its way then belongs to the exchange
+  std::optional<bool> tls{};             // whether it came inside TLS; absent where nobody knows
 
   bool operator==(const RecordedExchange&) const = default;
 };

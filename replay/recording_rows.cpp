@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kInsertExchange =
     "INSERT INTO t_exchanges VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
     "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, "
-    "?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40)";
+    "?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41)";
 constexpr std::string_view kInsertConnection =
     "INSERT OR REPLACE INTO t_connections VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
     "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)";
@@ -27,6 +27,7 @@ constexpr int kRequestColumn = 9;    // method, target, then the message
 constexpr int kResponseColumn = 19;  // status, reason, then the message
 constexpr int kCourseColumn = 29;
 constexpr int kResetColumn = 39;
+constexpr int kTlsColumn = 41;
 
 void bind_optional(Statement& insert, int parameter, std::string_view text) {
   if (text.empty()) {
@@ -187,6 +188,8 @@ Result<void> RecordingRows::add(std::int64_t id,
   bind_optional(insert, kResetColumn, exchange.reset ? exchange.reset->by() : std::string_view());
   bind_optional(insert, kResetColumn + 1,
                 exchange.reset ? std::optional(exchange.reset->at) : std::nullopt);
+  bind_optional(insert, kTlsColumn,
+                exchange.tls ? std::optional<std::int64_t>(*exchange.tls) : std::nullopt);
   return insert.run();
 }
 

@@ -93,7 +93,8 @@ CREATE TABLE t_exchanges (
   request_after_fin   INTEGER,
   retransmissions     INTEGER,
   reset_by            TEXT,
-  reset_ns            INTEGER
+  reset_ns            INTEGER,
+  tls                 INTEGER
 ) STRICT;
 
 CREATE TABLE t_losses (
@@ -125,7 +126,7 @@ SELECT e.id, e.at_ns, e.connection, c.client, c.server, e.protocol, e.method, e.
        e.ordinal, e.idle_before_ns / 1e6 AS idle_before_ms,
        (e.request_end_ns - e.at_ns) / 1e6 AS request_ms,
        (e.response_begin_ns - e.request_end_ns) / 1e6 AS ttfb_ms,
-       e.request_acked, e.retransmissions, e.reset_by, e.reset_ns
+       e.request_acked, e.retransmissions, e.reset_by, e.reset_ns, e.tls
 FROM t_exchanges e LEFT JOIN t_connections c USING (connection);
 
 CREATE VIEW connections AS

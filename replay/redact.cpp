@@ -200,8 +200,10 @@ bool Redactor::redact_body(Message& message, RedactedBody& body) {
     auto redacted_plain = content_.body(decoded->content, type);
     // What could not be read is taken away.
     const bool unread = !decoded->ended || decoded->trailing;
-    const bool changed = redacted_plain || unread;
+    const bool changed = redacted_plain.has_value() || unread;
     body.plain = redacted_plain ? std::move(*redacted_plain) : std::move(decoded->content);
+    decoded.reset();  // a large one is not kept beside its copy
+    redacted_plain.reset();
     if (changed) {
       redacted = encode_content(*body.plain, coding);
       if (!redacted) {

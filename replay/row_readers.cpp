@@ -64,6 +64,7 @@ ExchangeCourse read_course(const Statement& row, int first) {
     course.reset = {.at = UnixTime{row.integer(first + 11)},
                     .by_client = row.text(first + 10) == "client"};
   }
+  if (!row.is_null(first + 12)) course.tls = row.integer(first + 12) != 0;
   if (row.is_null(first + 5)) return course;
   course.transport = {.request_begin = row.integer(first + 5),
                       .request_end = row.integer(first + 6),

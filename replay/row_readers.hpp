@@ -27,8 +27,8 @@ inline constexpr std::string_view kConnectionColumns =
 inline constexpr std::string_view kCourseColumns =
     "e.request_end_ns, e.response_begin_ns, e.response_end_ns, e.ordinal, e.idle_before_ns, "
     "e.request_begin_place, e.request_end_place, e.request_acked, e.request_after_fin, "
-    "e.retransmissions, e.reset_by, e.reset_ns";
-inline constexpr int kCourseColumnCount = 12;
+    "e.retransmissions, e.reset_by, e.reset_ns, e.tls";
+inline constexpr int kCourseColumnCount = 13;
 
 struct ExchangeCourse {
   std::optional<UnixTime> request_end{};
@@ -38,6 +38,7 @@ struct ExchangeCourse {
   std::optional<Duration> idle_before{};
   std::optional<RecordedTransport> transport{};
   std::optional<RecordedReset> reset{};
+  std::optional<bool> tls{};
 };
 
 [[nodiscard]] ExchangeCourse read_course(const Statement& row, int first);

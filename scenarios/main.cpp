@@ -1,5 +1,6 @@
 // One binary: every command of every folder.
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <exception>
 #include <iostream>
@@ -38,6 +39,8 @@ int flush_output() {
 }
 
 int run(int argc, char** argv) {
+  // A file that may not grow any more is an error like a full disk, and said so.
+  std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app{"gatedrill: a workbench for people who run API gateways", "gatedrill"};
   app.set_version_flag("--version", "gatedrill " + std::string(gatedrill::kVersion));
   app.require_subcommand(1);

@@ -18,6 +18,8 @@ std::string how_text(CloseKind how) {
       return "rst";
     case CloseKind::timeout:
       return "timeout";
+    case CloseKind::replaced:
+      return "replaced";
     case CloseKind::open:
       return "open";
   }
@@ -44,6 +46,7 @@ LossReason reason_of(const ConnectionEnd& end) {
     case CloseKind::rst:
       return LossReason::reset;
     case CloseKind::timeout:
+    case CloseKind::replaced:
       return LossReason::forgotten;
     case CloseKind::open:
       return LossReason::capture_ended;
@@ -89,9 +92,10 @@ ExchangeRecorder::Mark ExchangeRecorder::mark(UnixTime at) const {
 }
 
 // A head is told with the time of its first byte, and a body that lasts until the close ends with
-// the close.
+// the close: with the FIN, even if it could only be told later that nothing is missing before it.
 UnixTime ExchangeRecorder::last_byte(MessageKind kind, UnixTime told) const {
   const Side from = kind == MessageKind::request ? client_ : other(client_);
+  if (start_.tcp != nullptr) told = std::min(told, start_.tcp->side(from).fin.value_or(told));
   return std::max(told, last_at_[index(from)].value_or(told));
 }
 
@@ -145,7 +149,7 @@ void ExchangeRecorder::keep_fields(OpenExchange& open,
                                    MessageKind kind,
                                    std::vector<RecordedField>& fields) {
   RecordedExchange& exchange = open.exchange;
-  std::size_t bytes = sizeof(RecordedExchange);
+  std::size_t bytes = 0;
   for (const RecordedField& field : fields)
     bytes += field.name.size() + field.value.size() + sizeof(RecordedField);
   if (context_.bytes + bytes > context_.limits.total_bytes) {
@@ -153,9 +157,9 @@ void ExchangeRecorder::keep_fields(OpenExchange& open,
     (kind == MessageKind::request ? exchange.request->complete : exchange.response->complete) =
         false;
     fields = {};
-    bytes = sizeof(RecordedExchange);
+    bytes = 0;
   }
-  charge(open, bytes);
+  charge(open, bytes + (open.bytes == 0 ? sizeof(RecordedExchange) : 0));
 }
 
 void ExchangeRecorder::drop(OpenExchange& open) {
@@ -183,6 +187,7 @@ void ExchangeRecorder::emit(OpenExchange& open) {
   Ledger& ledger = context_.ledger;
   RecordedExchange& exchange = open.exchange;
   exchange.connection = start_.connection;
+  exchange.tls = start_.tls;
   exchange.client = endpoints_[index(client_)];
   exchange.server = endpoints_[index(other(client_))];
   const auto count = [&](MessageTally& tally, const auto& message, bool paired) {

@@ -109,14 +109,25 @@ OpenExchange& Http2Assembly::new_stream(std::uint32_t stream, UnixTime at) {
   return streams_[stream];
 }
 
+// The first that come: behind them the message has ended (RFC 9113 section 8.1).
+void Http2Assembly::keep_trailers(OpenExchange& open,
+                                  MessageKind kind,
+                                  std::vector<RecordedField> fields) {
+  RecordedExchange& exchange = open.exchange;
+  auto& trailers =
+      kind == MessageKind::request ? exchange.request->trailers : exchange.response->trailers;
+  if (!trailers.empty()) return;
+  trailers = without_pseudo(std::move(fields));
+  recorder_.keep_fields(open, kind, trailers);
+}
+
 void Http2Assembly::on_request(std::uint32_t id, Http2Fields fields, UnixTime at) {
   const auto found = streams_.find(id);
   if (found != streams_.end()) {
     OpenExchange& open = found->second;
     if (!open.exchange.request || open.request_done) return;
     if (fields.cut_bytes > 0) open.exchange.request->complete = false;
-    open.exchange.request->trailers = without_pseudo(std::move(fields.fields));
-    recorder_.keep_fields(open, MessageKind::request, open.exchange.request->trailers);
+    keep_trailers(open, MessageKind::request, std::move(fields.fields));
     return;
   }
   OpenExchange& open = new_stream(id, at);
@@ -145,8 +156,7 @@ void Http2Assembly::on_response(std::uint32_t id, Http2Fields fields, UnixTime a
     OpenExchange& open = found->second;
     if (open.answer_done) return;
     if (fields.cut_bytes > 0) open.exchange.response->complete = false;
-    open.exchange.response->trailers = without_pseudo(std::move(fields.fields));
-    recorder_.keep_fields(open, MessageKind::response, open.exchange.response->trailers);
+    keep_trailers(open, MessageKind::response, std::move(fields.fields));
     return;
   }
   const int status = status_of(fields.value(":status"));

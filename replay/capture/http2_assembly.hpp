@@ -69,6 +69,7 @@ class Http2Assembly final : private Http2Listener {
   // What counts the frames of that stream that one side may not send any more; none: it may.
   // `found`: where it stands among the open ones.
   [[nodiscard]] Tally* late(MessageKind kind, std::uint32_t stream, Streams::const_iterator found);
+  void keep_trailers(OpenExchange& open, MessageKind kind, std::vector<RecordedField> fields);
   void await_late_answer(Streams::iterator stream, UnixTime at);
   void end_waits(UnixTime now);
   void cut(OpenExchange& open, MessageKind kind);
@@ -83,7 +84,6 @@ class Http2Assembly final : private Http2Listener {
 
   // Bytes of bodies whose head was not seen, or of no frame; told as one loss.
   struct Lost {
-    LossReason reason = LossReason::gap;
     std::uint64_t bytes = 0;
     UnixTime at{};
   };

@@ -8,10 +8,13 @@
 namespace gatedrill::replay::capture {
 namespace {
 
-// Every change of the compression's table stands in the stream itself, so any size may be taken.
-constexpr std::size_t kTableBytesMax = 1024 * 1024;
-// The table that stands for what was compressed before the capture.
+// Every change of the compression's table stands in the stream itself, so any size may be taken;
+// none in use is larger.
+constexpr std::size_t kTableBytesMax = 64 * 1024;
+// The table that stands for what was compressed before the capture; so many entries of it are made
+// first, since they take memory and few connections refer further back.
 constexpr std::size_t kForgottenTableBytes = 16 * 1024;
+constexpr std::size_t kForgottenFew = 64;
 constexpr std::string_view kForgottenName = "?";
 constexpr std::size_t kEntryOverheadBytes = 32;  // RFC 7541 section 4.1, RFC 9113 section 6.5.2
 // Damaged field blocks in a row, behind which a direction's fields are given up.
@@ -32,21 +35,20 @@ std::string prefixed(std::uint8_t pattern, unsigned bits, std::size_t value) {
   return bytes;
 }
 
-// A field block that fills the table with entries that stand for unknown ones.
-const std::string& forgetting_block() {
-  static const std::string kBlock = [] {
-    constexpr std::uint8_t kSizeUpdate = 0x20;
-    constexpr std::uint8_t kNewEntry = 0x40;
-    std::string block = prefixed(kSizeUpdate, 5, kForgottenTableBytes);
-    const std::size_t entry = kEntryOverheadBytes + 2 * kForgottenName.size();
-    for (std::size_t i = 0; i < kForgottenTableBytes / entry; ++i) {
-      block.push_back(static_cast<char>(kNewEntry));
-      for (int part = 0; part < 2; ++part)
-        block.append(prefixed(0, 7, kForgottenName.size())).append(kForgottenName);
-    }
-    return block;
-  }();
-  return kBlock;
+constexpr std::size_t kForgottenMost =
+    kForgottenTableBytes / (kEntryOverheadBytes + 2 * kForgottenName.size());
+
+// A field block that makes so many entries that stand for unknown ones.
+std::string forgetting_block(std::size_t entries) {
+  constexpr std::uint8_t kSizeUpdate = 0x20;
+  constexpr std::uint8_t kNewEntry = 0x40;
+  std::string block = prefixed(kSizeUpdate, 5, kForgottenTableBytes);
+  for (std::size_t i = 0; i < entries; ++i) {
+    block.push_back(static_cast<char>(kNewEntry));
+    for (int part = 0; part < 2; ++part)
+      block.append(prefixed(0, 7, kForgottenName.size())).append(kForgottenName);
+  }
+  return block;
 }
 
 }  // namespace
@@ -73,15 +75,23 @@ void Http2Inflater::forget() {
 
 std::optional<Http2Fields> Http2Inflater::inflate(std::string_view block) {
   if (failures_ >= kFailuresMax) return std::nullopt;
-  if (forgotten_) {
+  sent_bytes_ += block.size();
+  std::optional<Http2Fields> fields;
+  if (!forgotten_) fields = feed(block);
+  // It may refer further back than to what stands for the unknown.
+  const bool unknown_behind = forgotten_ || placeholders_ == kForgottenFew;
+  for (const std::size_t entries : {kForgottenFew, kForgottenMost}) {
+    if (fields || !unknown_behind) break;
+    if (!forgotten_ && entries <= placeholders_) continue;
     reset();
-    Http2Fields placeholders;
-    feed(forgetting_block(), placeholders);
-    forgotten_ = false;
+    feed(forgetting_block(entries));
+    placeholders_ = entries;
+    fields = feed(block);
   }
-  Http2Fields fields;
-  if (feed(block, fields)) {
+  forgotten_ = false;
+  if (fields) {
     failures_ = 0;
+    kept_bytes_ += fields->bytes();
     return fields;
   }
   ++failures_;
@@ -89,10 +99,10 @@ std::optional<Http2Fields> Http2Inflater::inflate(std::string_view block) {
   return std::nullopt;
 }
 
-bool Http2Inflater::feed(std::string_view block, Http2Fields& into) {
+std::optional<Http2Fields> Http2Inflater::feed(std::string_view block) {
+  Http2Fields into;
   const auto* in = reinterpret_cast<const std::uint8_t*>(block.data());
   std::size_t left = block.size();
-  sent_bytes_ += left;
   const bool inflated = kept_bytes_ > kKeptBytesLeast + kKeptTimesSent * sent_bytes_;
   const std::size_t most = inflated ? kModestListBytes : kHeadBytesMax;
   std::size_t kept = 0;
@@ -100,7 +110,7 @@ bool Http2Inflater::feed(std::string_view block, Http2Fields& into) {
     nghttp2_nv field{};
     int flags = 0;
     const auto consumed = nghttp2_hd_inflate_hd2(inflater_.get(), &field, &flags, in, left, 1);
-    if (consumed < 0) return false;
+    if (consumed < 0) return std::nullopt;
     in += consumed;
     left -= static_cast<std::size_t>(consumed);
     if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0) {
@@ -117,11 +127,10 @@ bool Http2Inflater::feed(std::string_view block, Http2Fields& into) {
       }
     }
     if ((flags & NGHTTP2_HD_INFLATE_FINAL) != 0) break;
-    if ((flags & NGHTTP2_HD_INFLATE_EMIT) == 0 && left == 0) return false;
+    if ((flags & NGHTTP2_HD_INFLATE_EMIT) == 0 && left == 0) return std::nullopt;
   }
-  kept_bytes_ += kept;
   nghttp2_hd_inflate_end_headers(inflater_.get());
-  return true;
+  return into;
 }
 
 }  // namespace gatedrill::replay::capture

@@ -26,6 +26,15 @@ struct Http2Fields {
 
   [[nodiscard]] bool whole() const { return !unknown && cut_bytes == 0; }
 
+  // As RFC 9113 section 6.5.2 counts them.
+  [[nodiscard]] std::size_t bytes() const {
+    constexpr std::size_t kOverheadBytes = 32;
+    std::size_t sum = 0;
+    for (const RecordedField& field : fields)
+      sum += field.name.size() + field.value.size() + kOverheadBytes;
+    return sum;
+  }
+
   [[nodiscard]] std::string_view value(std::string_view name) const {
     return value_of(fields, name);
   }
@@ -49,11 +58,12 @@ class Http2Inflater {
   };
 
   void reset();
-  bool feed(std::string_view block, Http2Fields& into);
+  std::optional<Http2Fields> feed(std::string_view block);
 
   std::unique_ptr<nghttp2_hd_inflater, Free> inflater_;
   bool forgotten_ = false;
-  int failures_ = 0;  // in a row
+  std::size_t placeholders_ = 0;  // that were made when something was forgotten last
+  int failures_ = 0;              // in a row
   std::size_t sent_bytes_ = 0;
   std::size_t kept_bytes_ = 0;
 };

@@ -343,10 +343,12 @@ PcapngFile::Step PcapngFile::add_interface(std::string_view body) {
                         .snapshot_bytes = order_.u32(body.data() + 4),
                         .time = TimeUnit(resolution, offset_s)};
   interfaces_.push_back(added);
-  const auto differs = [&](const Interface& one) { return !one.is_like(added); };
-  const bool alone = interfaces_.size() == 1;
-  if (blocks_lost_ && (alone || std::any_of(interfaces_.begin(), interfaces_.end(), differs))) {
-    // Which number it has is not known, and so not what is whose.
+  if (!blocks_lost_) return Step::passed;
+  // Which number it has is not known, and so not what is whose, unless all are alike.
+  const bool unknown = interfaces_.front().link_type == kNoLinkType;
+  if (unknown) {
+    interfaces_.back().link_type = kNoLinkType;
+  } else if (interfaces_.size() == 1 || !interfaces_.front().is_like(added)) {
     for (Interface& one : interfaces_)
       one.link_type = kNoLinkType;
   }

@@ -113,8 +113,7 @@ TcpReassembly::Connection& TcpReassembly::find_or_open(const TcpSegment& segment
   Connection& connection = *found->second;
   const Side side = segment.source == connection.start.first ? Side::first : Side::second;
   if (connection.begins_anew(side, segment)) {
-    // The port was used again.
-    if (!connection.closed) close(connection, CloseKind::timeout, at);
+    if (!connection.closed) close(connection, CloseKind::replaced, at);
     erase(closed_, found->second);
     return open(key, segment);
   }

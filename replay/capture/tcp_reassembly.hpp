@@ -43,10 +43,17 @@ struct ConnectionStart {
   Endpoint second;
   std::optional<Side> client;      // known where a SYN was seen
   std::optional<UnixTime> opened;  // of the client's SYN
+  bool tls = false;                // what its readers get was inside TLS
   const TcpFacts* tcp = nullptr;   // lives as long as the reader; null where nothing knows it
 };
 
-enum class CloseKind : std::uint8_t { fin, rst, timeout, open };
+enum class CloseKind : std::uint8_t {
+  fin,
+  rst,
+  timeout,
+  replaced,  // its ports were used again, and its end was not seen
+  open,
+};
 
 struct ConnectionEnd {
   CloseKind how = CloseKind::open;

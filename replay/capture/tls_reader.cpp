@@ -133,6 +133,7 @@ void TlsReader::become(Phase phase) {
   phase_ = phase;
   ConnectionStart inside = start_;
   if (phase == Phase::open) {
+    inside.tls = true;
     if (start_.tcp != nullptr) inside.tcp = &facts_;
     for (const Event& event : kept_) {
       if (!event.bytes.empty()) context_.ledger.tls.add(event.bytes.size());

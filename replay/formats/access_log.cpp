@@ -1,6 +1,7 @@
 #include "replay/formats/access_log.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <unordered_map>
 #include <vector>
@@ -79,15 +80,12 @@ class AccessLogReader {
       if (!(*line)->whole) verdict = {{}, "a line longer than 1 MiB"};
       if (verdict.entry) {
         ++good;
-        take(std::move(*verdict.entry), (*line)->text, place);
+        take(std::move(*verdict.entry), place);
         continue;
       }
       ++wrong;
-      constexpr std::size_t kShown = 80;
-      const std::string begin((*line)->text.substr(0, kShown));
       sink_.on_loss({.place = place,
                      .reason = std::string(verdict.wrong),
-                     .detail = begin,
                      .at = last_at_,
                      .bytes = (*line)->text.size()});
       if (!first_wrong) {
@@ -95,7 +93,7 @@ class AccessLogReader {
             place +
             ": expected a line such as 1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET / "
             "HTTP/1.1\" 200 571 \"-\" \"curl/8\", or JSON; found " +
-            std::string(verdict.wrong) + ": " + begin);
+            std::string(verdict.wrong));
       }
       if (good == 0 && wrong >= kWrongLinesMax) break;
     }
@@ -105,7 +103,7 @@ class AccessLogReader {
   }
 
  private:
-  void take(LogEntry entry, std::string_view line, const std::string& place) {
+  void take(LogEntry entry, const std::string& place) {
     RecordedExchange exchange;
     exchange.at = entry.at;
     last_at_ = entry.at;
@@ -126,10 +124,8 @@ class AccessLogReader {
       judge_request_body(entry);
       exchange.request = std::move(entry.request);
     } else {
-      constexpr std::size_t kShown = 80;
       sink_.on_loss({.place = place,
                      .reason = "a request line that is empty or not HTTP",
-                     .detail = std::string(line.substr(0, kShown)),
                      .direction = "request",
                      .at = entry.at,
                      .connection = exchange.connection});
@@ -160,7 +156,7 @@ class AccessLogReader {
     constexpr int kNginxClosed = 444;
     constexpr int kClientClosed = 499;
     if (entry.status == 0 || entry.status == kNginxClosed || entry.status == kClientClosed) {
-      sink_.count("requests that got no answer", 0, "status 444, 499 or none");
+      sink_.count("requests that got no answer", 0, "status 444, 499 or below 100");
       return;
     }
     RecordedResponse& response = exchange.response.emplace();
@@ -190,6 +186,16 @@ class AccessLogReader {
 };
 
 }  // namespace
+
+std::optional<int> parse_log_status(std::string_view text) {
+  constexpr int kMin = 100;
+  constexpr int kMax = 999;
+  unsigned value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || rest != end || value > kMax) return std::nullopt;
+  return value < kMin ? 0 : static_cast<int>(value);
+}
 
 bool looks_like_access_log(std::string_view beginning) {
   constexpr int kLinesLookedAt = 20;

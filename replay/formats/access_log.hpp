@@ -52,6 +52,10 @@ struct LogVerdict {
 [[nodiscard]] LogVerdict parse_combined_line(std::string_view line);
 [[nodiscard]] LogVerdict parse_json_log_line(std::string_view line);
 
+// The status of a line: 0, no answer, for what is below 100, as nginx's 000 and 009. Nothing for
+// what is no number of up to 999.
+[[nodiscard]] std::optional<int> parse_log_status(std::string_view text);
+
 // Undoes nginx's \xHH, and Apache's \n, \t and the like.
 [[nodiscard]] std::string unescaped(std::string_view text);
 

@@ -5,19 +5,13 @@
 
 #include <arpa/inet.h>
 
+#include "gateway/core/ascii.hpp"
 #include "gateway/http/head.hpp"
 #include "replay/formats/access_log.hpp"
 #include "replay/formats/timestamps.hpp"
 
 namespace gatedrill::replay::formats {
 namespace {
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 bool is_address(std::string_view text) {
   std::array<unsigned char, 16> bytes{};
@@ -194,10 +188,9 @@ LogVerdict parse_combined_line(std::string_view line) {
   const auto request_line = quoted(rest);
   if (!request_line) return {{}, "a line without a \"request\" behind its time"};
   rest = request_line->rest;
-  const auto status = number(next_word(rest));
+  const auto status = parse_log_status(next_word(rest));
   const std::string_view bytes = next_word(rest);
-  constexpr std::uint64_t kStatusMax = 999;
-  if (!status || *status > kStatusMax || (bytes != "-" && !number(bytes))) {
+  if (!status || (bytes != "-" && !number(bytes))) {
     return {{}, "a line without status and size behind its request"};
   }
   LogEntry entry;
@@ -205,7 +198,7 @@ LogVerdict parse_combined_line(std::string_view line) {
   entry.whole_seconds = true;
   entry.client = std::move(who->client);
   entry.host = std::move(who->host);
-  entry.status = static_cast<int>(*status);
+  entry.status = *status;
   entry.response_bytes = number(bytes).value_or(0);
   entry.user_missing = who->user_missing;
   entry.user_left_out = who->user;

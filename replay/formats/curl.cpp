@@ -216,6 +216,7 @@ Result<void> write_curl(const Recording& recording, Output& output, ExportNotes&
                  (exchange.response ? "answered " + std::to_string(exchange.response->status)
                                     : std::string("no answer")) +
                  "\n");
+    note_guessed_scheme(exchange, notes);
     output.write(Command(exchange, notes).text());
     return !output.failed();
   });

@@ -9,7 +9,9 @@
 #include <set>
 #include <unordered_map>
 
+#include "gateway/core/ascii.hpp"
 #include "replay/formats/gor.hpp"
+#include "replay/formats/text_coding.hpp"
 #include "replay/formats/wire_message.hpp"
 
 namespace gatedrill::replay::formats {
@@ -41,9 +43,8 @@ std::optional<std::int64_t> number(std::string_view text) {
 }
 
 bool is_hex(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-  });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return hex_digit(c) >= 0; });
 }
 
 // What is wrong with a meta line, or nothing.
@@ -218,13 +219,11 @@ class GorReader {
     const std::string place = place_of(input, record.offset);
     const MetaVerdict verdict = parse_meta(line);
     if (!verdict.wrong.empty()) {
-      constexpr std::size_t kShown = 60;
       if (first) {
         return usage_error(place + ": expected a meta line such as \"1 ID TIME LATENCY\", found " +
-                           std::string(verdict.wrong) + ": \"" +
-                           std::string(line.substr(0, kShown)) + "\"");
+                           std::string(verdict.wrong));
       }
-      lose(place, verdict.wrong, line.substr(0, kShown), {}, record.text.size());
+      lose(place, verdict.wrong, {}, record.text.size());
       return {};
     }
     const Meta& meta = verdict.meta;
@@ -232,7 +231,7 @@ class GorReader {
         line_end == std::string_view::npos ? std::string_view{} : record.text.substr(line_end + 1);
     if (meta.at_ns) last_at_ = UnixTime{*meta.at_ns};
     if (payload.empty()) {
-      lose(place, "a record without payload", line, direction_of(meta), 0);
+      lose(place, "a record without payload", direction_of(meta), 0);
       return {};
     }
     if (meta.type == Type::replayed) {
@@ -257,12 +256,12 @@ class GorReader {
 
   void lose(const std::string& place,
             std::string_view reason,
-            std::string_view detail,
             std::string_view direction,
-            std::uint64_t bytes) {
+            std::uint64_t bytes,
+            std::string_view detail = {}) {
     sink_.on_loss({.place = place,
                    .reason = std::string(reason),
-                   .detail = std::string(detail),
+                   .detail = shown(detail),
                    .direction = std::string(direction),
                    .at = last_at_,
                    .bytes = bytes});
@@ -310,8 +309,8 @@ class GorReader {
       auto read = read_request(request->payload);
       if (!read) {
         last_at_ = request->at;
-        lose(request->place, "a payload that is no HTTP/1 request", first_line(request->payload),
-             "request", request->payload.size());
+        lose(request->place, "a payload that is no HTTP/1 request", "request",
+             request->payload.size());
         request = nullptr;
       } else {
         request_missing = read->missing_bytes;
@@ -324,8 +323,8 @@ class GorReader {
     if (answer != nullptr) {
       auto read = read_response(answer->payload, method_of(exchange));
       if (!read) {
-        lose(answer->place, "a payload that is no HTTP/1 answer", first_line(answer->payload),
-             "response", answer->payload.size());
+        lose(answer->place, "a payload that is no HTTP/1 answer", "response",
+             answer->payload.size());
         answer = nullptr;
       } else {
         answer_missing = read->missing_bytes;
@@ -345,11 +344,6 @@ class GorReader {
     set_times(exchange, request, answer);
     told_partial(exchange, request, request_missing, answer, answer_missing);
     sink_.on_exchange(std::move(exchange));
-  }
-
-  static std::string_view first_line(std::string_view payload) {
-    constexpr std::size_t kShown = 60;
-    return payload.substr(0, std::min(payload.find_first_of("\r\n"), kShown));
   }
 
   static bool is_tunnel(const RecordedExchange& exchange) {
@@ -383,7 +377,7 @@ class GorReader {
 
   void told_rest(const Waiting& message, std::string_view rest) {
     if (rest.find_first_not_of("\r\n") == std::string_view::npos) return;
-    lose(message.place, "bytes behind the end of a message", first_line(rest),
+    lose(message.place, "bytes behind the end of a message",
          message.request ? "request" : "response", rest.size());
   }
 
@@ -393,11 +387,11 @@ class GorReader {
                     const Waiting* answer,
                     std::uint64_t answer_missing) {
     if (exchange.request && !exchange.request->complete) {
-      lose(request->place, "a request that is not whole", exchange.request->target, "request",
-           request_missing);
+      lose(request->place, "a request that is not whole", "request", request_missing,
+           exchange.request->target);
     }
     if (exchange.response && !exchange.response->complete) {
-      lose(answer->place, "an answer that is not whole", "", "response", answer_missing);
+      lose(answer->place, "an answer that is not whole", "response", answer_missing);
     }
   }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "gateway/core/ascii.hpp"
 #include "gateway/http/head.hpp"
 #include "replay/content_coding.hpp"
 #include "replay/formats/har.hpp"
@@ -70,8 +71,7 @@ std::vector<RecordedField> fields_of(const Json& message) {
 
 std::string version_of(const Json& message) {
   std::string text = text_of(message, "httpVersion");
-  for (char& c : text)
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  std::transform(text.begin(), text.end(), text.begin(), to_small);
   if (text.starts_with("http/")) text.erase(0, 5);
   if (text.starts_with("1.0")) return "HTTP/1.0";
   if (text.starts_with("h3") || text.starts_with("3") || text.find("quic") != std::string::npos)
@@ -204,7 +204,7 @@ void HarEntryReader::lose(const Place& at,
                           std::string_view detail) {
   sink_.on_loss({.place = at.place,
                  .reason = std::string(reason),
-                 .detail = std::string(detail),
+                 .detail = shown(detail),
                  .direction = std::string(direction),
                  .at = at.exchange.at,
                  .connection = at.exchange.connection,
@@ -248,7 +248,12 @@ void HarEntryReader::read(const Json& entry, const std::string& place) {
     address = "[" + address + "]";
   }
   exchange.server = (address.empty() ? url.name() : address) + ":" + url.port();
-  if (own.is_object()) exchange.server = text_of(own, "server");
+  exchange.tls = url.https;
+  if (own.is_object()) {
+    exchange.server = text_of(own, "server");
+    exchange.tls.reset();  // the URL's scheme may be a guess
+    if (const Json& tls = member(own, "tls"); tls.is_boolean()) exchange.tls = tls.get<bool>();
+  }
   exchange.host = url.host;
   if (own.is_object()) exchange.host = text_of(own, "host");
   if (!answer_alone && text_of(request, "method").empty()) {
@@ -298,7 +303,8 @@ void HarEntryReader::read_request(const Json& json, const Url& url, Place& at) {
   const Json& own = member(json, "_gatedrill");
   request.method = text_of(json, "method");
   request.target = url.target;
-  if (std::string target = text_of(own, "target"); !target.empty()) {
+  if (member(own, "target").is_string()) {
+    const std::string target = text_of(own, "target");
     const bool latin1 = member(own, "target_latin1") == Json(true);
     request.target = latin1 ? utf8_to_latin1(target).value_or(target) : target;
   }

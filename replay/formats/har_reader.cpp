@@ -54,21 +54,14 @@ class EntrySplitter final : public nlohmann::json_sax<Json> {
   bool parse_error(std::size_t position,
                    const std::string& token,
                    const Json::exception&) override {
-    constexpr std::size_t kShown = 40;
-    constexpr std::size_t kEnough = 4 * kShown;
     if (buffer_.failure()) {
       error = *buffer_.failure();
       return false;
     }
-    std::string found;
-    for (const char c : token.substr(token.size() - std::min(token.size(), kEnough))) {
-      if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) found.push_back(c);
-    }
-    found.erase(0, found.size() - std::min(found.size(), kShown));
     const bool ended = position > buffer_.position() || token.empty() || token.back() == '\0';
-    error = usage_error(
-        place_of(input_, position > 0 ? position - 1 : 0) + ": this is no JSON any more: " +
-        (ended ? "the file ends here, inside of it; save it again" : "behind \"" + found + "\""));
+    error = usage_error(place_of(input_, position > 0 ? position - 1 : 0) +
+                        ": this is no JSON any more" +
+                        (ended ? ": the file ends here, inside of it; save it again" : ""));
     return false;
   }
 

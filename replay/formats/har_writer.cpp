@@ -194,6 +194,7 @@ Json entry_of(const RecordedExchange& exchange) {
     own["request_seen"] = false;
     entry["comment"] = "the request was not seen";
   }
+  if (exchange.tls) own["tls"] = *exchange.tls;
   entry["_gatedrill"] = std::move(own);
   return entry;
 }
@@ -230,6 +231,7 @@ Result<void> write_har(const Recording& recording, Output& output, ExportNotes& 
   bool first = true;
   auto done = recording.for_each([&](const RecordedExchange& exchange) {
     note(exchange, notes);
+    note_guessed_scheme(exchange, notes);
     output.write(first ? "\n" : ",\n");
     output.write(entry_of(exchange).dump());
     first = false;

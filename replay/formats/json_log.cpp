@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gateway/core/ascii.hpp"
 #include "gateway/http/head.hpp"
 #include "replay/formats/access_log.hpp"
 #include "replay/formats/text_coding.hpp"
@@ -50,12 +51,8 @@ class LogMembers {
     return error == std::errc{} && rest == end ? value : 0;
   }
 
-  // Whether the text of a status is one; "000" and the like are not.
   [[nodiscard]] int status(const char* name) const {
-    const std::uint64_t value = number(name);
-    constexpr std::uint64_t kMin = 100;
-    constexpr std::uint64_t kMax = 999;
-    return value >= kMin && value <= kMax ? static_cast<int>(value) : 0;
+    return parse_log_status(text(name)).value_or(0);
   }
 
   [[nodiscard]] const Json& json() const { return json_; }
@@ -73,7 +70,7 @@ std::string field_name(std::string_view variable) {
     if (c == '_') {
       name.push_back('-');
     } else {
-      name.push_back(first && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c);
+      name.push_back(first ? to_capital(c) : c);
     }
     first = c == '_';
   }

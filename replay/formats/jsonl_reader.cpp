@@ -48,6 +48,10 @@ class Members {
                                        : static_cast<Number>(json->get<std::int64_t>());
   }
 
+  void get(const char* name, std::optional<bool>& value) {
+    if (find(name) != nullptr) get(name, value.emplace());
+  }
+
   void get(const char* name, std::optional<std::int64_t>& value) {
     if (find(name) != nullptr) get(name, value.emplace());
   }
@@ -156,6 +160,7 @@ RecordedExchange exchange_of(const Json& json, std::string& wrong) {
     of.get("after_fin", to.after_fin);
     of.get("retransmissions", to.retransmissions);
   }
+  members.get("tls", exchange.tls);
   if (const Json* reset = members.object("reset")) {
     RecordedReset& to = exchange.reset.emplace();
     Members of(*reset, wrong);

@@ -121,6 +121,7 @@ Json to_json(const RecordedExchange& exchange) {
   set_number(json, "ordinal", exchange.ordinal);
   set(json, "idle_before_ns", exchange.idle_before);
   if (exchange.transport) json["transport"] = transport_json(*exchange.transport);
+  if (exchange.tls) json["tls"] = *exchange.tls;
   if (exchange.reset) {
     json["reset"] = {{"by", exchange.reset->by()}, {"at_ns", exchange.reset->at.ns}};
   }

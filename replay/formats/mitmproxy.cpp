@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "replay/formats/text_coding.hpp"
 #include "replay/formats/timestamps.hpp"
 #include "replay/formats/tnetstring.hpp"
 #include "replay/formats/wire_message.hpp"
@@ -196,7 +197,7 @@ class FlowReader {
             std::string_view detail = {}) {
     sink_.on_loss({.place = place,
                    .reason = std::string(reason),
-                   .detail = std::string(detail),
+                   .detail = shown(detail),
                    .direction = std::string(direction),
                    .at = exchange.at,
                    .connection = exchange.connection});

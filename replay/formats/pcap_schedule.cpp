@@ -34,9 +34,13 @@ void PacketSchedule::push_bytes(const FlowPointer& flow,
   const std::size_t most = mss(flow->client.source.is_v6);
   const std::int64_t all =
       std::max<std::int64_t>(between(UnixTime{begin_ns}, UnixTime{end_ns}).count(), 0);
-  // Where the first and the last byte have different times, they are in different segments.
-  const bool split = all > 0 && bytes->size() > 1;
-  const std::size_t size = std::min(most, split ? bytes->size() - 1 : most);
+  // Where the first and the last byte have different times, they are in different segments: the
+  // last chunk is in one, since Wireshark does not find a message whose very last byte stands
+  // alone.
+  constexpr std::size_t kLastChunk = std::string_view("0\r\n\r\n").size();
+  const std::size_t tail = std::min(kLastChunk, bytes->size() / 2);
+  const bool split = all > 0 && tail > 0;
+  const std::size_t size = std::min(most, split ? bytes->size() - tail : most);
   const std::size_t segments = (bytes->size() + size - 1) / size;
   for (std::size_t i = 0; i < segments; ++i) {
     const double share =

@@ -1,5 +1,6 @@
 #include "replay/formats/text_coding.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace gatedrill::replay::formats {
@@ -54,6 +55,11 @@ std::string latin1_to_utf8(std::string_view bytes) {
     }
   }
   return text;
+}
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t kShown = 40;
+  return std::string(text.substr(0, std::min(text.find('?'), kShown)));
 }
 
 std::optional<std::string> utf8_to_latin1(std::string_view text) {

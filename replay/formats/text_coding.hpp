@@ -14,4 +14,8 @@ namespace gatedrill::replay::formats {
 [[nodiscard]] std::string latin1_to_utf8(std::string_view bytes);
 [[nodiscard]] std::optional<std::string> utf8_to_latin1(std::string_view text);
 
+// What people are shown of a text from a file, which may hold secrets: no more than its first
+// characters, and nothing from a query on.
+[[nodiscard]] std::string shown(std::string_view text);
+
 }  // namespace gatedrill::replay::formats

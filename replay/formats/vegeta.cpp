@@ -56,6 +56,7 @@ Result<void> write_vegeta(const Recording& recording, Output& output, ExportNote
     const std::string url = url_of(exchange);
     const std::string_view reason = reason_to_leave_out(exchange, url);
     if (reason.empty()) {
+      note_guessed_scheme(exchange, notes);
       output.write(target_of(exchange, url, notes).dump() + "\n");
     } else {
       notes.add(reason, exchange.id);

@@ -23,6 +23,7 @@
 #include "replay/recording.hpp"
 #include "replay/recording_writer.hpp"
 #include "replay/traffic_command.hpp"
+#include "tests/support/http2_script.hpp"
 #include "tests/support/pcap_builder.hpp"
 #include "tests/support/run_command.hpp"
 #include "tests/support/tls_talk.hpp"
@@ -241,6 +242,7 @@ TEST_F(CaptureCommandTest, ATruncatedFileGivesWhatIsWholeAndSaysWhatIsCut) {
   EXPECT_THAT(err, HasSubstr("its last 40 bytes are no whole packet"));
   EXPECT_THAT(out, HasSubstr("file end cut"));
   EXPECT_EQ(Recording::open(path("t.db"))->read_all()->size(), 2U);
+  EXPECT_EQ(Recording::open(path("t.db"))->read_all()->at(0).tls, false);
 }
 
 TEST_F(CaptureCommandTest, ADamagedFileGivesWhatIsAroundTheDamageAndSaysWhatIsSkipped) {
@@ -330,12 +332,40 @@ TEST_F(CaptureCommandTest, MoreConnectionsThanCanBeFollowedAreALoss) {
   }
   write("many.pcap", tests::pcap_file(frames, 101));
   EXPECT_EQ(capture("many.pcap"), 4);
-  EXPECT_THAT(err, HasSubstr("101 messages were lost for it"));
+  EXPECT_THAT(err, HasSubstr("101 messages were lost or cut for it"));
   EXPECT_THAT(out, HasSubstr("connections evicted"));
   EXPECT_THAT(out, HasSubstr("lost: evicted"));
   const auto exchanges = Recording::open(path("t.db"))->read_all().value();
   ASSERT_EQ(exchanges.size(), 1U);
   EXPECT_EQ(exchanges[0].request->target, "/last");
+}
+
+// Requests that never end, whose fields a few bytes stand for.
+TEST_F(CaptureCommandTest, MessagesThatFindNoMemoryAreALoss) {
+  std::vector<tests::Frame> frames;
+  const auto add = [&](const tests::Conversation& talk) {
+    frames.insert(frames.end(), talk.frames().begin(), talk.frames().end());
+  };
+  for (std::uint16_t port = 20'000; port < 20'020; ++port) {
+    tests::Http2Script client;
+    tests::Conversation talk({.client_port = port});
+    talk.handshake();
+    talk.client(tests::Http2Script::preface());
+    tests::Http2Script::Fields fields = {{":method", "GET"}, {":path", "/"}};
+    fields.resize(82, {"x-bomb", std::string(2900, 'b')});
+    for (std::uint32_t stream = 1; stream < 40; stream += 2)
+      talk.client(client.head({.stream = stream, .fields = fields}));
+    add(talk);
+  }
+  tests::Conversation victim;
+  victim.handshake();
+  victim.client("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nvalue");
+  victim.server("HTTP/1.1 204 No Content\r\n\r\n");
+  add(victim);
+  write("bomb.pcap", tests::pcap_file(frames));
+  EXPECT_EQ(capture("bomb.pcap"), 4);
+  EXPECT_THAT(err, HasSubstr("took more memory than is given to all; "));
+  EXPECT_THAT(err, HasSubstr("take a larger share with --allow-loss"));
 }
 
 TEST_F(CaptureCommandTest, AFileThatWasReadInPartOnRequestIsNoEvidence) {
@@ -394,6 +424,7 @@ TEST_F(CaptureCommandTest, TlsIsReadWithAKeyLogAndNamedWithout) {
   EXPECT_EQ(with_keys("keys.txt"), 0) << err;
   EXPECT_EQ(run({"traffic", "show", path("t.db"), "1"}), 0) << err;
   EXPECT_THAT(out, HasSubstr("GET /sealed"));
+  EXPECT_EQ(Recording::open(path("t.db"))->read_all()->at(0).tls, true);
   EXPECT_THAT(out, HasSubstr("hello"));
   EXPECT_EQ(with_keys("none.txt"), 3);
   EXPECT_THAT(err, HasSubstr("none.txt: No such file or directory"));

@@ -2,7 +2,8 @@
 // zeek and pcap2har.
 //
 // Of tshark are compared the number of requests, the number of answers (with the 1xx ones), the
-// pairs and the multiset of the SHA-1s of bodies; of the others the exchanges. Where two differ,
+// pairs with their connections and bodies, the multiset of the SHA-1s of bodies, and when each
+// message ended; of the others the exchanges. Where two differ,
 // kKnown says by how much and why; a difference that is not in the table fails, and so does one
 // that went away. The table of all captures is printed.
 #include <algorithm>
@@ -37,13 +38,20 @@ const fs::path kData = fs::path(GD_SOURCE_DIR) / ".." / "shared" / "data";
 class Collector final : public ExchangeSink {
  public:
   void on_exchange(RecordedExchange exchange) override {
+    tests::FoundPair pair;
     if (exchange.request) {
       ++(exchange.request->complete ? requests : partial);
-      hash(*exchange.request);
+      pair.request_body = hash(*exchange.request);
+      if (exchange.request_end) {
+        times.push_back({exchange.request->method, exchange.request_end->ns});
+      }
     }
     if (exchange.response) {
       ++(exchange.response->complete ? responses : partial);
-      hash(*exchange.response);
+      pair.response_body = hash(*exchange.response);
+      if (exchange.response_end) {
+        times.push_back({std::to_string(exchange.response->status), exchange.response_end->ns});
+      }
     }
     const std::string request =
         exchange.request ? exchange.request->method + " " + exchange.request->target : "- -";
@@ -51,7 +59,10 @@ class Collector final : public ExchangeSink {
     exchanges.insert(request + " " + status);
     const bool whole = exchange.request && exchange.request->complete && exchange.response &&
                        exchange.response->complete;
-    if (whole) pairs.insert(request + " " + status);
+    if (!whole) return;
+    const std::string port = exchange.client.substr(exchange.client.rfind(':') + 1);
+    pair.text = port + " " + request + " " + status;
+    pairs.push_back(std::move(pair));
   }
 
   void on_connection(const RecordedConnection&) override {}
@@ -62,16 +73,18 @@ class Collector final : public ExchangeSink {
   int responses = 0;
   int partial = 0;
   std::multiset<std::string> bodies;
-  std::multiset<std::string> pairs;  // "GET /a 200", both whole
-  tests::FoundExchanges exchanges;   // the same, with "-" for what is missing
+  std::vector<tests::FoundPair> pairs;
+  std::vector<tests::FoundTime> times;
+  tests::FoundExchanges exchanges;  // with "-" for what is missing
 
  private:
   template <class Message>
-  void hash(const Message& message) {
-    if (!message.complete) return;
+  std::string hash(const Message& message) {
+    if (!message.complete) return {};
     const std::string_view coding = value_of(message.fields, "Content-Encoding");
-    const std::string sha1 = decoded_sha1(sha1_, message.body, coding);
-    if (!sha1.empty()) bodies.insert(to_hex(sha1));
+    const std::string sha1 = to_hex(decoded_sha1(sha1_, message.body, coding));
+    if (!sha1.empty()) bodies.insert(sha1);
+    return sha1;
   }
 
   Digest sha1_ = Digest::sha1();
@@ -133,6 +146,7 @@ std::string difference(const Found& found, const tests::FoundMessages& oracle) {
   add("responses", number(seen.responses + informational - oracle.responses));
   add("pairs", tests::difference(seen.pairs, oracle.pairs));
   add("bodies", tests::difference(seen.bodies, oracle.bodies));
+  add("times", tests::missing(oracle.times, seen.times));
   if (seen.partial != 0) add("partial", std::to_string(seen.partial));
   return text;
 }
@@ -183,13 +197,13 @@ const std::map<std::string, Known> kKnown = {
     {"http-body-lines-shuffled-2.pcapng",
      {"responses +1 pairs +1 bodies +1", "whole once its two frames are put in order"}},
     {"http-evader-057.pcap",
-     {"bodies +1 -1",
+     {"pairs +1 -1 bodies +1 -1",
       "'chUnked' is chunked (RFC 9112 7: names ignore case); the oracle leaves it"}},
     {"http-evader-058.pcap",
-     {"bodies +1 -1",
+     {"pairs +1 -1 bodies +1 -1 times -1",
       "a folded Transfer-Encoding is one value (RFC 9112 5.2); the oracle ends the head at the "
       "fold"}},
-    {"http-evader-450.pcap", {"bodies -1", "a 204 has no body (RFC 9112 6.3)"}},
+    {"http-evader-450.pcap", {"pairs +1 -1 bodies -1", "a 204 has no body (RFC 9112 6.3)"}},
     {"http2-app-layer-exact.pcap",
      {"pairs +4 bodies +4",
       "the client resets the fourth stream while its answer is on the way; " + kHttp2}},
@@ -210,6 +224,9 @@ const std::map<std::string, Known> kKnown = {
 TEST(CaptureOracle, EveryCaptureIsReadAsTheOraclesReadItOrTheTableSaysWhyNot) {
   const auto names = capture_names();
   if (names.empty()) GTEST_SKIP() << "no data folder";
+  for (const auto& [name, known] : kKnown)
+    EXPECT_THAT(names, testing::Contains(name));
+  EXPECT_GE(names.size(), 126U);
   int equal = 0;
   std::printf("%-56s %4s %4s %4s %4s %4s\n", "capture", "req", "resp", "pair", "body", "part");
   for (const std::string& name : names) {

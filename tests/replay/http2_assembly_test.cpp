@@ -110,6 +110,49 @@ TEST(Http2, AListOfFieldsIsKeptAsFarAsAHeadOfHttp1) {
   EXPECT_EQ(all.losses[0].bytes, (200 - kept) * (6 + 2900 + 32));
 }
 
+// Sixty-four unknown entries are made at first; what refers further back needs more.
+TEST(Http2, AFieldFromLongBeforeTheCaptureIsUnknownAndTheOthersAreRight) {
+  Http2Script client;
+  const auto block = [&](const std::string& name) {
+    constexpr std::size_t kFrameHeadBytes = 9;
+    return client
+        .head({.fields = {{":method", "GET"}, {":path", "/"}, {name, "v"}}, .end_stream = true})
+        .substr(kFrameHeadBytes);
+  };
+  for (int i = 0; i < 80; ++i)
+    static_cast<void>(block("x-" + std::to_string(i)));
+  Http2Inflater inflater;
+  inflater.forget();
+  // What was learned since is unknown again once more is needed.
+  const std::vector<std::pair<std::string, bool>> told = {
+      {"x-new", true},  {"x-30", false}, {"x-new", true},   {"x-0", false},
+      {"x-new", false}, {"x-70", false}, {"x-newer", true}, {"x-newer", true}};
+  for (const auto& [name, known] : told) {
+    const auto fields = inflater.inflate(block(name));
+    ASSERT_TRUE(fields) << name;
+    EXPECT_EQ(fields->value(":method"), "GET");
+    EXPECT_EQ(fields->unknown, !known) << name;
+    EXPECT_EQ(fields->value(name), known ? "v" : "");
+  }
+}
+
+// Trailers end a message; those that come again took memory that was never given back.
+TEST(Http2, TrailersThatComeAgainTakeNothingFromOthers) {
+  CaptureOptions options;
+  options.http.total_bytes = 50'000;
+  Talk talk;
+  talk.packets.client(talk.client.get(1, "/endless"));
+  talk.packets.server(talk.server.head({.stream = 1, .fields = {{":status", "200"}}}));
+  for (int i = 0; i < 500; ++i)
+    talk.packets.server(talk.server.head({.stream = 1, .fields = {{"x-trailer", "v"}}}));
+  talk.packets.client(talk.client.get(3, "/other"));
+  talk.packets.server(talk.server.ok(3, std::string(1000, 'b')));
+  Captured all;
+  run(talk.packets.frames(), all, options);
+  EXPECT_THAT(all.text(), HasSubstr("GET /other > 200 " + std::string(1000, 'b') + "\n"));
+  EXPECT_EQ(losses_of(all, LossReason::memory_limit), 0U);
+}
+
 // A list that is made of next to nothing, over and over.
 TEST(Http2, ListsThatAreMadeOfNothingAreKeptAsFarAsModestOnes) {
   Talk talk;

@@ -39,7 +39,7 @@ class Log final : public StreamReader {
 
   void on_closed(const ConnectionEnd& end, UnixTime) override {
     flush();
-    constexpr const char* kHow[] = {"fin", "rst", "timeout", "open"};
+    constexpr const char* kHow[] = {"fin", "rst", "timeout", "replaced", "open"};
     out_.push_back(name_ + kHow[static_cast<int>(end.how)]);
   }
 
@@ -399,7 +399,7 @@ TEST_F(TcpReassemblyTest, APortUsedAgainWithoutACloseIsANewConnection) {
   client(100, 500, "one");
   handshake(900'000, 20000);
   client(900'001, 20001, "two");
-  EXPECT_THAT(finish(), ElementsAre("a:one", "timeout", "2 a:two", "2 open"));
+  EXPECT_THAT(finish(), ElementsAre("a:one", "replaced", "2 a:two", "2 open"));
 }
 
 TEST_F(TcpReassemblyTest, ASynSentAgainIsTheSameConnection) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -35,6 +36,14 @@ Row named(const std::vector<std::string>& names, const std::vector<std::string>&
   return row;
 }
 
+// "1700000000.123456789"
+std::int64_t ns_of(const std::string& seconds) {
+  const std::size_t point = seconds.find('.');
+  std::string fraction = point == std::string::npos ? "" : seconds.substr(point + 1);
+  fraction.resize(9, '0');
+  return std::stoll(seconds.substr(0, point)) * 1'000'000'000 + std::stoll(fraction);
+}
+
 }  // namespace
 
 FoundMessages read_tshark(const std::filesystem::path& table) {
@@ -46,19 +55,32 @@ FoundMessages read_tshark(const std::filesystem::path& table) {
   while (std::getline(file, line))
     rows.push_back(named(names, cells_of(line)));
   FoundMessages found;
-  std::map<std::string, std::string> requests;  // by the frame that completes them
+  std::map<std::string, FoundPair> requests;  // by the frame that completes them
   for (const Row& row : rows) {
     const bool request = row.at("kind") == "req";
     ++(request ? found.requests : found.responses);
     // Of two that one frame completes, the first is meant.
-    if (request) requests.emplace(row.at("frame"), row.at("method") + " " + row.at("uri"));
+    if (request) {
+      requests.emplace(row.at("frame"),
+                       FoundPair{row.at("sport") + " " + row.at("method") + " " + row.at("uri"),
+                                 row.at("body_sha1"),
+                                 {}});
+    }
     if (!row.at("body_sha1").empty()) found.bodies.insert(row.at("body_sha1"));
   }
   for (const Row& row : rows) {
     const std::string& status = row.at("status");
     const bool final = status == "101" || (!status.empty() && status[0] != '1');
     const auto request = requests.find(row.at("request_in"));
-    if (final && request != requests.end()) found.pairs.insert(request->second + " " + status);
+    const bool request_row = row.at("kind") == "req";
+    if (row.at("proto") == "h1" && (request_row || (final && status != "101"))) {
+      found.times.push_back({request_row ? row.at("method") : status, ns_of(row.at("time"))});
+    }
+    if (!final || request == requests.end()) continue;
+    FoundPair pair = request->second;
+    pair.text += " " + status;
+    pair.response_body = row.at("body_sha1");
+    found.pairs.push_back(std::move(pair));
   }
   return found;
 }
@@ -145,6 +167,46 @@ std::string difference(const std::multiset<std::string>& seen,
   if (!surplus.empty()) text += "+" + std::to_string(surplus.size());
   if (!missing.empty()) text += (text.empty() ? "-" : " -") + std::to_string(missing.size());
   return text;
+}
+
+std::string difference(std::vector<FoundPair> seen, std::vector<FoundPair> expected) {
+  const auto told = [](const std::string& body) { return !body.empty(); };
+  // Those that tell most are matched first.
+  std::sort(expected.begin(), expected.end(), [&](const FoundPair& a, const FoundPair& b) {
+    return told(a.request_body) + told(a.response_body) >
+           told(b.request_body) + told(b.response_body);
+  });
+  std::size_t missing = 0;
+  for (const FoundPair& one : expected) {
+    const auto same = std::find_if(seen.begin(), seen.end(), [&](const FoundPair& other) {
+      return one.text == other.text &&
+             (!told(one.request_body) || one.request_body == other.request_body) &&
+             (!told(one.response_body) || one.response_body == other.response_body);
+    });
+    if (same == seen.end()) {
+      ++missing;
+    } else {
+      seen.erase(same);
+    }
+  }
+  std::string text;
+  if (!seen.empty()) text += "+" + std::to_string(seen.size());
+  if (missing > 0) text += (text.empty() ? "-" : " -") + std::to_string(missing);
+  return text;
+}
+
+std::string missing(std::vector<FoundTime> expected, std::vector<FoundTime> seen) {
+  constexpr std::int64_t kNearNs = 2'000;
+  const std::size_t count = static_cast<std::size_t>(
+      std::count_if(expected.begin(), expected.end(), [&](const FoundTime& one) {
+        const auto near = std::find_if(seen.begin(), seen.end(), [&](const FoundTime& other) {
+          return one.what == other.what && std::abs(one.at_ns - other.at_ns) <= kNearNs;
+        });
+        if (near == seen.end()) return true;
+        seen.erase(near);
+        return false;
+      }));
+  return count == 0 ? "" : "-" + std::to_string(count);
 }
 
 }  // namespace gatedrill::tests

@@ -57,6 +57,8 @@ std::string ethernet(std::string_view packet,
 
 SegmentSpec Conversation::segment(bool from_client) const {
   SegmentSpec spec;
+  spec.source_ip = options_.client_ip;
+  spec.destination_ip = options_.server_ip;
   spec.source_port = from_client ? options_.client_port : options_.server_port;
   spec.destination_port = from_client ? options_.server_port : options_.client_port;
   if (!from_client) std::swap(spec.source_ip, spec.destination_ip);

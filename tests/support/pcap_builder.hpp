@@ -56,6 +56,8 @@ struct SegmentSpec {
 class Conversation {
  public:
   struct Options {
+    std::uint32_t client_ip = 0x0a000001;
+    std::uint32_t server_ip = 0x0a000002;
     std::uint16_t client_port = 40000;
     std::uint16_t server_port = 80;
     std::uint32_t client_isn = 1000;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using tests::Imported;
 
 const std::string kTail = R"(" 200 571 "-" "curl/8")";
@@ -142,13 +145,40 @@ TEST_F(AccessLogTest, AnAnswerToHeadHasNoBodyWhateverItsSize) {
 }
 
 TEST_F(AccessLogTest, NobodyGotAnAnswerWith499And444) {
-  for (const char* status : {"499", "444", "000"}) {
+  for (const char* status : {"499", "444", "000", "009", "099"}) {
     EXPECT_FALSE(
         read_one(std::string(R"(1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" )") +
                  status + R"( 0 "-" "-")")
-            .response);
+            .response)
+        << status;
+    EXPECT_FALSE(read_one(R"({"msec":"1.5","request_method":"GET","request_uri":"/","status":")" +
+                          std::string(status) + "\"}")
+                     .response)
+        << status;
   }
-  EXPECT_EQ(imported.counts["requests that got no answer"], 3);
+  EXPECT_EQ(imported.counts["requests that got no answer"], 10);
+}
+
+TEST_F(AccessLogTest, AStatusIsANumberFrom100To999) {
+  EXPECT_EQ(parse_log_status("100"), 100);
+  EXPECT_EQ(parse_log_status("999"), 999);
+  EXPECT_EQ(parse_log_status("99"), 0);
+  EXPECT_EQ(parse_log_status("009"), 0);
+  EXPECT_EQ(parse_log_status("000"), 0);
+  for (const char* none : {"", "-", "-200", "+200", "1000", "20x", "4294967496"})
+    EXPECT_EQ(parse_log_status(none), std::nullopt) << none;
+}
+
+TEST_F(AccessLogTest, WhatIsSaidOfAWrongLineHoldsNoSecret) {
+  read(line("03", "/1") + "GET /login?token=hunter2\n{\"http_cookie\":\"hunter2\"}\n" +
+       "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"token=hunter2\" 400 0\n");
+  ASSERT_EQ(imported.losses.size(), 3U);
+  for (const ImportLoss& loss : imported.losses)
+    EXPECT_EQ(loss.detail, "") << loss.place;
+  EXPECT_THAT(imported.lost(), HasSubstr("a.log:2: a line without a [time]"));
+  tests::import_bytes(imported, access_log_format(), {"token=hunter2\n"}, "a.log");
+  EXPECT_THAT(imported.error, HasSubstr("a.log:1: expected a line such as"));
+  EXPECT_THAT(imported.error, Not(HasSubstr("hunter2")));
 }
 
 TEST_F(AccessLogTest, WrongLinesAreListedWithTheirNumberAndReason) {
@@ -226,6 +256,75 @@ TEST_F(AccessLogTest, NginxsVariablesInJson) {
   EXPECT_EQ(exchange.response->status, 201);
   EXPECT_THAT(exchange.response->fields, ElementsAre(RecordedField{"Location", "/new"}));
   EXPECT_TRUE(exchange.response->complete);
+}
+
+// The log_format that the manual tells users to write.
+TEST_F(AccessLogTest, TheDocumentedFormatIsReadWhole) {
+  std::ifstream manual(std::string(GD_SOURCE_DIR) + "/docs/formats.md");
+  std::string format;
+  bool inside = false;
+  for (std::string line; std::getline(manual, line);) {
+    inside = inside || line.starts_with("log_format gatedrill escape=json ");
+    if (!inside) continue;
+    const std::size_t begin = line.find('\'');
+    format += line.substr(begin + 1, line.rfind('\'') - begin - 1);
+    if (line.ends_with(";")) break;
+  }
+  const std::map<std::string, std::string> values = {
+      {"msec", "1706000000.500"},
+      {"request_time", "0.125"},
+      {"remote_addr", "10.0.0.1"},
+      {"remote_port", "4711"},
+      {"server_addr", "10.0.0.2"},
+      {"server_port", "8080"},
+      {"connection", "77"},
+      {"connection_requests", "3"},
+      {"request_method", "POST"},
+      {"request_uri", "/a?b"},
+      {"server_protocol", "HTTP/1.1"},
+      {"http_host", "shop"},
+      {"http_user_agent", "agent"},
+      {"http_accept", "*/*"},
+      {"http_accept_encoding", "br"},
+      {"http_cookie", "cookie"},
+      {"http_authorization", "credentials"},
+      {"content_type", "text/plain"},
+      {"content_length", "4"},
+      {"request_body", "body"},
+      {"status", "201"},
+      {"body_bytes_sent", "0"},
+      {"sent_http_content_type", "text/html"},
+  };
+  std::string line;
+  for (std::size_t at = 0; at < format.size();) {
+    if (format[at] != '$') {
+      line += format[at++];
+      continue;
+    }
+    const std::size_t end = format.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", at + 1);
+    const std::string name = format.substr(at + 1, end - at - 1);
+    ASSERT_TRUE(values.contains(name)) << name;
+    line += values.at(name);
+    at = end;
+  }
+  const RecordedExchange& exchange = read_one(line);
+  EXPECT_EQ(exchange.at.ns, 1706000000375000000);
+  EXPECT_EQ(exchange.client, "10.0.0.1:4711");
+  EXPECT_EQ(exchange.server, "10.0.0.2:8080");
+  EXPECT_EQ(exchange.ordinal, 3U);
+  EXPECT_EQ(exchange.request->method + " " + exchange.request->target, "POST /a?b");
+  EXPECT_EQ(exchange.request->body, "body");
+  for (const auto& [name, value] :
+       std::map<std::string, std::string>{{"Host", "shop"},
+                                          {"User-Agent", "agent"},
+                                          {"Accept", "*/*"},
+                                          {"Accept-Encoding", "br"},
+                                          {"Content-Type", "text/plain"},
+                                          {"Content-Length", "4"}}) {
+    EXPECT_EQ(value_of(exchange.request->fields, name), value) << name;
+  }
+  EXPECT_EQ(exchange.response->status, 201);
+  EXPECT_EQ(value_of(exchange.response->fields, "Content-Type"), "text/html");
 }
 
 TEST_F(AccessLogTest, NginxsJsonIsNotAlwaysUtf8) {

@@ -11,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "gateway/core/random.hpp"
+#include "replay/formats/har.hpp"
+#include "replay/formats/vegeta.hpp"
 #include "tests/support/imported.hpp"
 #include "tests/support/recorded.hpp"
 
@@ -64,6 +66,41 @@ TEST_F(CurlTest, APlainRequest) {
   EXPECT_THAT(run(exchange()), ElementsAre("--header", "User-Agent: x", "--header", "Accept: */*",
                                            "--path-as-is", "--globoff", "http://shop/a?b=1&c=[2]"));
   EXPECT_THAT(exported.text, HasSubstr("# exchange 1, 2023-11-14T22:13:20.000Z, answered 200\n"));
+  EXPECT_THAT(exported.notes, IsEmpty());
+}
+
+TEST_F(CurlTest, AGuessedSchemeIsSaidByEveryFormatThatWritesUrls) {
+  std::vector<RecordedExchange> all(4, exchange());
+  all[0].server = "10.0.0.2:18443";
+  all[1].server = "10.0.0.2:443";
+  all[2].server = "10.0.0.2:80";
+  all[3].server = "10.0.0.2:3128";
+  all[3].request->target = "https://shop/a";
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].id = static_cast<std::int64_t>(i) + 1;
+    all[i].connection = all[i].id;
+  }
+  for (const Format& format : {curl_format(), har_format(), vegeta_format()}) {
+    Exported of_format;
+    tests::export_exchanges(of_format, format, all);
+    EXPECT_THAT(of_format.notes,
+                Contains("1 URLs with http:// by the server's port alone (https:// is written for "
+                         "port 443 only where nothing says whether there was TLS): exchange 1"))
+        << format.name;
+  }
+}
+
+TEST_F(CurlTest, WhatCameInsideTlsIsAskedForByHttps) {
+  std::vector<RecordedExchange> all(2, exchange());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].id = static_cast<std::int64_t>(i) + 1;
+    all[i].server = "10.0.0.2:8443";
+    all[i].host = "shop:8443";
+    all[i].tls = i == 1;
+  }
+  tests::export_exchanges(exported, curl_format(), all);
+  EXPECT_THAT(exported.text, HasSubstr("http://shop:8443"));
+  EXPECT_THAT(exported.text, HasSubstr("https://shop:8443"));
   EXPECT_THAT(exported.notes, IsEmpty());
 }
 

@@ -225,6 +225,15 @@ TEST_F(FormatCommandsTest, AWrongFileIsRefusedAndLeavesNothing) {
   EXPECT_THAT(err, HasSubstr("is a directory"));
 }
 
+TEST_F(FormatCommandsTest, LinesThatCannotBeReadAreNamedAndNotShown) {
+  write("a.log",
+        "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 1\n"
+        "GET /login?token=hunter2&password=hunter2\n");
+  EXPECT_EQ(import("access-log", "a.log"), 0);
+  EXPECT_THAT(err, HasSubstr("a.log:2: a line without a [time] of the combined format (41 bytes)"));
+  EXPECT_THAT(err, Not(HasSubstr("hunter2")));
+}
+
 TEST_F(FormatCommandsTest, AFileWithoutExchangesIsNoEvidence) {
   write("a.har", "{\"log\": {\"entries\": []}}");
   EXPECT_EQ(import("har", "a.har"), 4);
@@ -249,7 +258,8 @@ TEST_F(FormatCommandsTest, AWrongFormatNameSuggestsTheRightOne) {
 TEST_F(FormatCommandsTest, WhatIsLostIsShownAndStored) {
   write("a.gor", kGor + "1 ab\nnothing" + kSeparator);
   EXPECT_EQ(import("gor", "a.gor"), 0) << err;
-  EXPECT_THAT(err, HasSubstr("a.gor: byte 288: a meta line with fewer than three fields: 1 ab"));
+  EXPECT_THAT(err,
+              HasSubstr("a.gor: byte 288: a meta line with fewer than three fields (12 bytes)"));
   auto recording = Recording::open(path("t.db"));
   ASSERT_TRUE(recording);
   const auto losses = recording->losses().value();

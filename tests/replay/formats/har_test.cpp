@@ -16,9 +16,11 @@ namespace gatedrill::replay::formats {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using tests::Exported;
 using tests::Imported;
 
@@ -278,6 +280,9 @@ TEST_F(HarTest, OtherSectionsPassByWhateverTheyHold) {
 TEST_F(HarTest, WrongFilesAreRefusedWithThePlaceAndWhatWasExpected) {
   EXPECT_EQ(refusal("1 ab 1 0\nGET"), "x.har: byte 0: expected an object with a \"log\"");
   EXPECT_THAT(refusal("{\"log\": {]"), HasSubstr("x.har: byte 9: this is no JSON any more"));
+  EXPECT_THAT(
+      refusal("{\"log\": {\"token\":\"hunter2\"]"),
+      AllOf(HasSubstr("x.har: byte 26: this is no JSON any more"), Not(HasSubstr("hunter2"))));
   EXPECT_THAT(refusal("{\"log\": {\"entries\": ["), HasSubstr("the file ends here"));
   EXPECT_THAT(refusal("{\"log\": {\"version\": 1}}"), HasSubstr("has no log.entries"));
   EXPECT_THAT(refusal("{\"a\": 1}"), HasSubstr("has no log.entries"));
@@ -388,7 +393,7 @@ TEST_F(HarWriterTest, CodedBodiesAreShownDecodedAndComeBackByteForByte) {
 }
 
 TEST_F(HarWriterTest, OddTargetsComeBack) {
-  for (const char* target : {"*", "http://other/x?y", "host:443", "/a#b", "//x", "?q"}) {
+  for (const char* target : {"", "*", "http://other/x?y", "host:443", "/a#b", "//x", "?q"}) {
     RecordedExchange exchange = rich();
     exchange.request->target = target;
     EXPECT_EQ(there_and_back(exchange).request->target, target);

@@ -109,6 +109,9 @@ TEST_F(PcapTest, WiresharkFindsNothingWrong) {
     one.client = one.connection == 1 ? "10.0.0.1:5678" : "[2001:db8::7]:999";
     one.server = one.connection == 1 ? "10.0.0.2:80" : "[2001:db8::8]:8080";
   }
+  // One that is sent in chunks, so that its end is a chunk of its own.
+  exchanges[3].response->fields = {{"Transfer-Encoding", "chunked"}};
+  exchanges[3].response->body = "small";
   write(exchanges);
   constexpr const char* kWarnings = "-Y '_ws.expert.severity >= 6291456'";
   if (tshark("") == "no tshark") GTEST_SKIP() << "tshark is not installed";
@@ -117,6 +120,8 @@ TEST_F(PcapTest, WiresharkFindsNothingWrong) {
   const std::string lengths =
       tshark("-Y http.response -T fields -e http.file_data -e http.content_length");
   EXPECT_THAT(lengths, HasSubstr("\t108000\n"));
+  EXPECT_EQ(tshark("-Y http.response -T fields -e http.response.code"),
+            "200\n200\n200\n200\n200\n200\n");
   EXPECT_EQ(tshark("-Y 'tcp.analysis.flags'"), "");
 }
 

@@ -96,6 +96,7 @@ RecordedExchange essence(RecordedExchange exchange) {
   exchange.ordinal = 0;
   exchange.idle_before.reset();
   exchange.transport.reset();
+  exchange.tls.reset();
   return exchange;
 }
 
@@ -141,6 +142,11 @@ TEST(RoundTrip, ConnectionsStayTogetherThroughGor) {
     const auto [at, fresh] = same.try_emplace(before[i].connection, after[i].connection);
     EXPECT_EQ(at->second, after[i].connection) << i;
   }
+  std::set<std::int64_t> apart;
+  for (const auto& [one, other] : same)
+    apart.insert(other);
+  EXPECT_GT(apart.size(), 1U);
+  EXPECT_EQ(apart.size(), same.size());
 }
 
 // Written to a capture file, and captured from it.
