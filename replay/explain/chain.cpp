@@ -1,7 +1,10 @@
 #include "replay/explain/chain.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
+
+#include "gateway/core/random.hpp"
 
 namespace gatedrill::replay::explain {
 namespace {
@@ -9,14 +12,24 @@ namespace {
 // An exchange whose end was not seen is waited for that long.
 constexpr Duration kLongest = std::chrono::minutes(10);
 constexpr std::size_t kActiveMax = 200'000;
-// How many of the latest requests of a gateway may have caused an attempt.
+// How many of the latest requests are looked at for who caused an attempt, or another request.
 constexpr std::size_t kLookBack = 256;
+// No request passes more gateways; ids that many requests share would make a chain of them all.
+constexpr int kDepthMax = 16;
 constexpr int kBadGateway = 502;
 // A gateway that was refused a connection tries another or gives up at once.
 constexpr Duration kReactsWithin = kPassedOnWithin / 2;
 // What comes again that long after it failed is a retry; of what only looks the same, much sooner.
 constexpr Duration kRetriedWithin = std::chrono::seconds(10);
 constexpr Duration kAlikeWithin = std::chrono::seconds(1);
+// And only if its client seldom asks that: it did less than Joiner::kAskedKept times, with the one
+// that failed, since that long before it.
+constexpr Duration kSeldomWithin = std::chrono::seconds(10);
+
+// By what a request is known when it comes again: what only looks the same, by its client as well.
+std::uint64_t again_key(const JoinKey& key, const Hop& hop) {
+  return key.kind == KeyKind::content ? stable_hash(address_of(hop.client), key.hash) : key.hash;
+}
 
 bool waits_for_upstream(const Chain& chain, UnixTime at) {
   return std::none_of(chain.children.begin(), chain.children.end(), [&](const Chain& child) {
@@ -94,14 +107,17 @@ Joiner::Found Joiner::find_above(const Hop& hop) const {
     if (best.above != nullptr && key.kind >= best.kind) continue;
     Found of_key{.kind = key.kind};
     Fit best_fit = Fit::poor;
-    for (const auto& active : found->second) {
+    const auto from = static_cast<std::ptrdiff_t>(std::min(found->second.size(), kLookBack));
+    for (auto place = std::prev(found->second.end(), from); place != found->second.end(); ++place) {
+      const auto& active = *place;
       const Chain& above = *active->chain;
+      if (active->depth >= kDepthMax) continue;
       if (!encloses(active->span, span, key.kind)) continue;
       if (!callers->servers.contains(above.hop.server)) continue;
       ++of_key.rivals;
       // Of requests that are alike, the first that best explains it; of those with one id, the
       // innermost.
-      const Fit fit = fit_of(above, hop);
+      const Fit fit = key.kind == KeyKind::content ? fit_of(above, hop) : Fit::poor;
       const bool better = of_key.above == nullptr ||
                           (key.kind == KeyKind::content
                                ? fit < best_fit
@@ -152,9 +168,44 @@ Joiner::Active* Joiner::find_above(const Attempt& attempt, int& rivals) const {
   return best;
 }
 
-std::optional<std::int64_t> Joiner::find_before(const Hop& hop) const {
+bool Joiner::asked_all_the_time(std::uint64_t key, const Failure& failure) const {
+  const auto found = asked_.find(key);
+  return found != asked_.end() &&
+         found->second.front().ns >= failure.begin.ns - kSeldomWithin.count();
+}
+
+void Joiner::remember_asked(const Hop& hop) {
   for (const JoinKey& key : hop.keys) {
-    const auto found = failures_.find(key.hash);
+    if (key.kind != KeyKind::content) continue;
+    const std::uint64_t again = again_key(key, hop);
+    const auto [at, fresh] = asked_.try_emplace(again);
+    if (fresh) {
+      at->second.fill(UnixTime{std::numeric_limits<std::int64_t>::min()});
+      asked_in_turn_.emplace_back(hop.begin, again);
+    }
+    std::rotate(at->second.begin(), at->second.begin() + 1, at->second.end());
+    at->second.back() = hop.begin;
+  }
+}
+
+void Joiner::forget_asked(UnixTime now) {
+  constexpr Duration kKept = kSeldomWithin + kAlikeWithin;
+  while (!asked_in_turn_.empty() && asked_in_turn_.front().first.ns + kKept.count() < now.ns) {
+    const std::uint64_t key = asked_in_turn_.front().second;
+    asked_in_turn_.pop_front();
+    const auto found = asked_.find(key);
+    const UnixTime last = found->second.back();
+    if (last.ns + kKept.count() < now.ns) {
+      asked_.erase(found);
+    } else {
+      asked_in_turn_.emplace_back(last, key);
+    }
+  }
+}
+
+std::optional<std::int64_t> Joiner::find_before(const Hop& hop) {
+  for (const JoinKey& key : hop.keys) {
+    const auto found = failures_.find(again_key(key, hop));
     if (found == failures_.end()) continue;
     const Failure& failure = found->second;
     const Duration since{hop.begin.ns - failure.ended.ns};
@@ -168,7 +219,12 @@ std::optional<std::int64_t> Joiner::find_before(const Hop& hop) const {
         failure.server != hop.server &&
         (topology_.has_callees(failure.server) || topology_.has_callees(hop.server));
     if (!same || other_id || other_gateway || since > within) continue;
-    return failure.id;
+    const std::int64_t id = failure.id;
+    if (key.kind == KeyKind::content) {
+      if (asked_all_the_time(found->first, failure)) continue;
+      failures_.erase(found);  // what comes next is the next request
+    }
+    return id;
   }
   return std::nullopt;
 }
@@ -178,23 +234,27 @@ void Joiner::remember_failure(const Chain& chain) {
       chain.outcome.fate != Fate::answered || chain.hop.status.value_or(0) >= kBadGateway;
   const auto end = chain.hop.end();
   if (!failed || !end || !chain.hop.has_request()) return;
+  std::vector<std::uint64_t> keys;
+  for (const JoinKey& key : chain.hop.keys)
+    keys.push_back(again_key(key, chain.hop));
   failing_.emplace(
       end->ns,
-      std::pair(chain.hop.keys, Failure{.ended = *end,
-                                        .id = chain.hop.id,
-                                        .request_id = chain.hop.request_id,
-                                        .server = chain.hop.server,
-                                        .client = std::string(address_of(chain.hop.client)),
-                                        .request = chain.hop.method + " " + chain.hop.target}));
+      std::pair(std::move(keys), Failure{.begin = chain.hop.begin,
+                                         .ended = *end,
+                                         .id = chain.hop.id,
+                                         .request_id = chain.hop.request_id,
+                                         .server = chain.hop.server,
+                                         .client = std::string(address_of(chain.hop.client)),
+                                         .request = chain.hop.method + " " + chain.hop.target}));
 }
 
 void Joiner::update_failures(UnixTime now) {
   for (auto it = failing_.begin(); it != failing_.end() && it->first < now.ns;
        it = failing_.erase(it)) {
     const auto& [keys, failure] = it->second;
-    for (const JoinKey& key : keys) {
-      failures_[key.hash] = failure;
-      failures_in_turn_.emplace_back(UnixTime{it->first + kRetriedWithin.count()}, key.hash);
+    for (const std::uint64_t key : keys) {
+      failures_[key] = failure;
+      failures_in_turn_.emplace_back(UnixTime{it->first + kRetriedWithin.count()}, key);
     }
   }
   while (!failures_in_turn_.empty() && failures_in_turn_.front().first < now) {
@@ -221,7 +281,10 @@ void Joiner::add(Hop hop) {
     tree = &trees_.emplace_back();
     tree->self = std::prev(trees_.end());
     chain = &tree->root;
-    if (hop.has_request()) chain->repeats = find_before(hop);
+    if (hop.has_request()) {
+      chain->repeats = find_before(hop);
+      remember_asked(hop);
+    }
   }
   ++tree->active;
   chain->outcome = outcome_of(hop);
@@ -231,8 +294,12 @@ void Joiner::add(Hop hop) {
   const auto end_seen = kept.end();
   const UnixTime until{end_seen ? end_seen->ns + kPassedOnWithin.count()
                                 : kept.begin.ns + kLongest.count()};
-  actives_.push_back(
-      {.chain = chain, .tree = tree, .span = span_of(kept), .until = until, .number = next_++});
+  actives_.push_back({.chain = chain,
+                      .tree = tree,
+                      .span = span_of(kept),
+                      .until = until,
+                      .number = next_++,
+                      .depth = found.above == nullptr ? 1 : found.above->depth + 1});
   const auto active = std::prev(actives_.end());
   const auto list_in = [&](Places& places) { return places.insert(places.end(), active); };
   for (const JoinKey& key : kept.keys)
@@ -272,6 +339,7 @@ void Joiner::expire(UnixTime now) {
     end(first);
   }
   update_failures(now);
+  forget_asked(now);
 }
 
 void Joiner::end(Actives::iterator active) {

@@ -4,6 +4,7 @@
 //   hops of all legs, in time ──► Joiner ──► Chain ──► verdict
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -28,6 +29,7 @@ struct Chain {
   std::optional<KeyKind> joined_by{};  // to what is above it; absent at the top
   int rivals = 0;                      // others above it that it might belong to as well
   // The exchange before with the same request, which failed; only where nothing is above to tell.
+  // Without ids, of requests that are asked all the time nobody can say which repeats which.
   std::optional<std::int64_t> repeats{};
   std::list<Chain> children{};      // in the order of their time
   std::vector<Attempt> attempts{};  // connections tried in vain; by time only
@@ -64,6 +66,7 @@ class Joiner {
     Span span{};  // names its server by the chain's text
     UnixTime until{};
     std::uint64_t number = 0;
+    int depth = 1;  // 1: at the top
     // Its places in the lists below, from which it goes at any time.
     std::vector<Places::iterator> of_keys{};
     Places::iterator of_server{};
@@ -82,6 +85,7 @@ class Joiner {
   };
 
   struct Failure {
+    UnixTime begin{};
     UnixTime ended{};
     std::int64_t id = 0;
     std::string request_id{};
@@ -89,6 +93,10 @@ class Joiner {
     std::string client{};   // its address
     std::string request{};  // method and target: a trace may hold many
   };
+
+  // When the latest that look the same came from one client, the oldest first.
+  static constexpr std::size_t kAskedKept = 4;
+  using Asked = std::array<UnixTime, kAskedKept>;
 
   struct Found {
     Active* above = nullptr;
@@ -99,12 +107,15 @@ class Joiner {
   [[nodiscard]] Found find_above(const Hop& hop) const;
   [[nodiscard]] Active* find_above(const Attempt& attempt, int& rivals) const;
   void place_attempts(UnixTime until);
-  [[nodiscard]] std::optional<std::int64_t> find_before(const Hop& hop) const;
+  [[nodiscard]] std::optional<std::int64_t> find_before(const Hop& hop);
+  [[nodiscard]] bool asked_all_the_time(std::uint64_t key, const Failure& failure) const;
+  void remember_asked(const Hop& hop);
   void expire(UnixTime now);
   void end(Actives::iterator active);
   void remember_failure(const Chain& chain);
   // Those that have come to their end by now are known, those of long ago no more.
   void update_failures(UnixTime now);
+  void forget_asked(UnixTime now);
 
   const Topology& topology_;
   Use use_;
@@ -116,9 +127,11 @@ class Joiner {
   std::uint64_t next_ = 0;
   std::deque<Attempt> attempts_;  // until it is seen what was done after them
   // With their keys, by their end, which is to come.
-  std::multimap<std::int64_t, std::pair<std::vector<JoinKey>, Failure>> failing_;
+  std::multimap<std::int64_t, std::pair<std::vector<std::uint64_t>, Failure>> failing_;
   std::unordered_map<std::uint64_t, Failure> failures_;  // by key, of the last seconds
   std::deque<std::pair<UnixTime, std::uint64_t>> failures_in_turn_;
+  std::unordered_map<std::uint64_t, Asked> asked_;  // of the last seconds
+  std::deque<std::pair<UnixTime, std::uint64_t>> asked_in_turn_;
 };
 
 }  // namespace gatedrill::replay::explain

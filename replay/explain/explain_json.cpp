@@ -62,6 +62,10 @@ ordered_json chain_json(const Chain& chain) {
   json["end_before_request_ms"] = ms_or_null(chain.outcome.end_before_request);
   json["request_acknowledged"] = or_null(
       hop.transport, [](const RecordedTransport& transport) { return transport.acknowledged; });
+  json["reset_by"] =
+      or_null(hop.reset, [](const RecordedReset& reset) { return std::string(reset.by()); });
+  json["reset_ns"] =
+      ns_or_null(hop.reset ? std::optional(hop.reset->at) : std::optional<UnixTime>());
   json["client_side"] = side(hop.connection.client_side);
   json["server_side"] = side(hop.connection.server_side);
   if (chain.repeats) json["repeats"] = *chain.repeats;

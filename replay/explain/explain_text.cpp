@@ -46,6 +46,17 @@ void add_end(std::string& text, const char* what, const RecordedSide& side, Unix
   add("RST", side.rst);
 }
 
+std::string ends_words(const Hop& hop) {
+  std::string ends;
+  if (hop.reset) {
+    ends = std::string(hop.reset->by()) + " RST_STREAM " +
+           in_words(Duration{hop.reset->at.ns - hop.begin.ns}) + " after it began";
+  }
+  add_end(ends, "server", hop.connection.server_side, hop.begin);
+  add_end(ends, "client", hop.connection.client_side, hop.begin);
+  return ends.empty() ? ends : "; " + ends;
+}
+
 std::string fate_words(const Chain& chain) {
   const Hop& hop = chain.hop;
   const Outcome& outcome = chain.outcome;
@@ -55,16 +66,15 @@ std::string fate_words(const Chain& chain) {
     text = std::to_string(hop.status.value_or(0)) + " after " +
            in_words(outcome.waited.value_or(Duration{0}));
     if (outcome.fate != Fate::answered) text += ", " + std::string(to_string(outcome.fate));
+    if (hop.upload_cut()) text += ", before the request was whole";
+    if (outcome.fate != Fate::answered || hop.upload_cut()) text += ends_words(hop);
     return text;
   }
   text = std::string(to_string(outcome.fate));
   if (outcome.waited && outcome.fate == Fate::abandoned) {
     text += " after " + in_words(*outcome.waited);
   }
-  std::string ends;
-  add_end(ends, "server", hop.connection.server_side, hop.begin);
-  add_end(ends, "client", hop.connection.client_side, hop.begin);
-  if (!ends.empty()) text += "; " + ends;
+  text += ends_words(hop);
   if (hop.transport) {
     text += hop.transport->acknowledged ? "; request acknowledged" : "; request not acknowledged";
     if (hop.transport->retransmissions > 0) {
@@ -92,7 +102,7 @@ std::string render_hop(const Chain& chain, std::size_t depth) {
   text += connection_words(hop) + "\n";
   if (depth > 0) {
     text += indent + "   " + fate_words(chain) + "\n";
-  } else if (chain.outcome.fate != Fate::answered) {
+  } else if (chain.outcome.fate != Fate::answered || hop.upload_cut()) {
     text += indent + fate_words(chain) + "\n";
   }
   for (const Chain& child : chain.children)
@@ -163,9 +173,21 @@ std::string quantile_words(const char* name, const Histogram& histogram) {
          in_words(histogram.max());
 }
 
+std::string cause_words(const std::optional<Cause>& cause) {
+  return cause ? std::string(to_string(*cause)) : "cause open";
+}
+
+// Of the longest name, so that what follows is in one column.
+std::size_t cause_width() {
+  std::size_t width = cause_words({}).size();
+  for (int cause = 0; cause < kCauseCount; ++cause)
+    width = std::max(width, to_string(static_cast<Cause>(cause)).size());
+  return width;
+}
+
 std::string render_group(const GroupKey& key, const Group& group) {
   std::string text = "  " + left(key.answer, 10) + right(in_words(group.count), 9) + "  " +
-                     left(key.cause ? std::string(to_string(*key.cause)) : "cause open", 18);
+                     left(cause_words(key.cause), cause_width()) + "  ";
   std::string sure;
   for (const auto& [certainty, count] : group.certainty) {
     sure += (sure.empty() ? "" : ", ") + in_words(count) + " " + std::string(to_string(certainty));
@@ -278,9 +300,7 @@ std::string render_examples(const Shown& shown) {
   for (const auto& [name, listener] : shown) {
     for (const auto& [key, group] : listener->groups) {
       if (group.examples.empty()) continue;
-      add(name + ": " + key.answer + " " +
-              (key.cause ? std::string(to_string(*key.cause)) : "cause open"),
-          group);
+      add(name + ": " + key.answer + " " + cause_words(key.cause), group);
     }
     for (const auto& [sign, group] : listener->signs) {
       if (!group.examples.empty()) add(name + ": " + std::string(to_string(sign)), group);

@@ -15,6 +15,7 @@ constexpr int kTooManyRequests = 429;
 constexpr int kHeadTooLarge = 431;
 constexpr int kServerError = 500;
 constexpr int kBadGateway = 502;
+constexpr int kUnavailable = 503;
 constexpr int kGatewayTimeout = 504;
 
 std::uint64_t hops_of(const Chain& chain) {
@@ -43,6 +44,7 @@ void Group::add(const Chain& chain, const Verdict& verdict, std::size_t examples
   const Chain& broken = verdict.broken != nullptr ? *verdict.broken : chain;
   if (broken.outcome.reused) ++(*broken.outcome.reused ? reused : fresh);
   if (broken.outcome.waited) waited.record(std::max(*broken.outcome.waited, Duration{0}));
+  if (chain.outcome.waited) ended.add(*chain.outcome.waited);
   if (broken.hop.idle_before && broken.hop.ordinal > 1) idle.record(*broken.hop.idle_before);
   if (const auto old = broken.hop.age()) age.record(*old);
   ++fates[broken.outcome.fate];
@@ -138,6 +140,7 @@ void Findings::add(const Chain& chain, const Verdict& verdict) {
   const int status = hop.status.value_or(0);
   if (status == kBadGateway || closed_without_answer(fate)) ++second.bad_gateway;
   if (status == kGatewayTimeout) ++second.timeouts;
+  if (status == kUnavailable) ++second.unavailable;
   add_refusal(listener, chain);
   if (!verdict.failed) {
     if (const auto wait = hop.first_byte()) listener.answered.record(std::max(*wait, Duration{0}));

@@ -15,6 +15,7 @@
 #include "gateway/core/cause.hpp"
 #include "gateway/core/histogram.hpp"
 #include "replay/explain/chain.hpp"
+#include "replay/explain/timeouts.hpp"
 #include "replay/explain/verdict.hpp"
 
 namespace gatedrill::replay::explain {
@@ -34,6 +35,7 @@ struct Group {
   std::uint64_t reused = 0;  // of the connections on which it broke
   std::uint64_t fresh = 0;
   Histogram waited{};  // on the leg where it broke
+  Sample ended{};      // after how long the client had its answer, or left
   Histogram idle{};    // before it, on kept connections
   Histogram age{};
   std::map<Fate, std::uint64_t> fates{};  // on the leg where it broke
@@ -54,6 +56,7 @@ struct Second {
   std::uint64_t requests = 0;
   std::uint64_t bad_gateway = 0;  // 502, or no answer at all
   std::uint64_t timeouts = 0;     // 504
+  std::uint64_t unavailable = 0;  // 503
 };
 
 // Who was turned away: by client address.

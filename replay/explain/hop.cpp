@@ -132,6 +132,12 @@ std::uint64_t Hop::missing_bytes() const {
   return connection.gap_bytes + unseen(connection.client_side) + unseen(connection.server_side);
 }
 
+bool Hop::upload_cut() const {
+  const auto ended = [](const RecordedSide& side) { return side.fin || side.rst; };
+  const bool over = reset || ended(connection.client_side) || ended(connection.server_side);
+  return has_request() && !request_whole && status && over && missing_bytes() == 0;
+}
+
 std::optional<Duration> Hop::first_byte() const {
   if (!answer_begin) return std::nullopt;
   return Duration{answer_begin->ns - request_end.value_or(begin).ns};

@@ -48,6 +48,8 @@ struct Hop {
   std::uint32_t ordinal = 0;
   std::optional<Duration> idle_before{};
   std::optional<RecordedTransport> transport{};
+  std::optional<RecordedReset> reset{};        // of HTTP/2: who gave up this stream
+  std::optional<UnixTime> malformed_answer{};  // where an answer began, or went on, that is none
   std::uint64_t request_head_bytes = 0;
   std::string answer_defects{};
   std::uint64_t identity = 0;   // of the credentials that came with it; 0: none
@@ -63,6 +65,8 @@ struct Hop {
   [[nodiscard]] std::optional<UnixTime> end() const;
   // Of its connection, bytes that were sent and are not in the capture.
   [[nodiscard]] std::uint64_t missing_bytes() const;
+  // Answered before the request was whole, and what was missing of it then never came.
+  [[nodiscard]] bool upload_cut() const;
   // From the last byte of the request to the first of the answer.
   [[nodiscard]] std::optional<Duration> first_byte() const;
   // "GET /path" without the query.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "replay/database.hpp"
 #include "replay/recorded_fields.hpp"
@@ -78,7 +80,27 @@ struct HopReader::State {
   std::optional<Statement> rows{};
   std::optional<Statement> attempts{};
   std::string fields{};  // that were packed
+  // Of each connection, when its server sent what is no answer, or broke off the form of one.
+  std::unordered_map<std::int64_t, std::vector<UnixTime>> malformed_answers{};
+
+  Result<void> read_malformed_answers();
 };
+
+Result<void> HopReader::State::read_malformed_answers() {
+  constexpr std::size_t kMost = 1'000'000;
+  auto row = database.prepare(
+      "SELECT connection, at_ns FROM t_losses WHERE direction = 'response' AND connection NOT NULL "
+      "AND reason IN ('not_a_message', 'malformed_framing')" +
+      (within ? between("at_ns", *within, " AND ") : std::string()) + " ORDER BY at_ns LIMIT " +
+      std::to_string(kMost));
+  if (!row) return row.error();
+  for (;;) {
+    auto found = row->step();
+    if (!found) return found.error();
+    if (!*found) return {};
+    malformed_answers[row->integer(0)].push_back(UnixTime{row->integer(1)});
+  }
+}
 
 Result<HopReader> HopReader::open(const std::string& path,
                                   int recording,
@@ -99,6 +121,7 @@ Result<HopReader> HopReader::open(const std::string& path,
   auto rows = state->database.prepare(sql);
   if (!rows) return rows.error();
   state->rows.emplace(std::move(*rows));
+  if (auto done = state->read_malformed_answers(); !done) return done.error();
   return HopReader(std::move(state));
 }
 
@@ -137,9 +160,19 @@ Result<bool> HopReader::next(Hop& hop) {
   hop.ordinal = course.ordinal;
   hop.idle_before = course.idle_before;
   hop.transport = course.transport;
+  hop.reset = course.reset;
   hop.connection = read_connection(row, kConnectionColumn);
   hop.client = hop.connection.client;
   hop.server = hop.connection.server;
+  if (hop.reset) hop.reset->at.ns += state_->shift.count();
+  const auto malformed = state_->malformed_answers.find(hop.connection.connection);
+  if (malformed != state_->malformed_answers.end() && (!hop.status || !hop.answer_whole)) {
+    const UnixTime begin{row.integer(1)};
+    const auto& times = malformed->second;
+    const auto at = std::lower_bound(times.begin(), times.end(), begin);
+    if (at != times.end()) hop.malformed_answer = *at;
+    move(hop.malformed_answer, state_->shift);
+  }
   move(hop.request_end, state_->shift);
   move(hop.answer_begin, state_->shift);
   move(hop.answer_end, state_->shift);

@@ -22,8 +22,10 @@ std::vector<Likeness> no_keep_alive(const Signature& signature) {
                 .listener = signature.name};
   like.evidence.push_back(in_words(connections) + " connections for " + in_words(exchanges) +
                           " exchanges upstream: hardly any was used again");
-  const std::uint64_t failed_connects =
-      listener.count("502", Cause::connect_timeout) + listener.count("504", Cause::connect_timeout);
+  std::uint64_t failed_connects = 0;
+  for (const auto& [key, group] : listener.groups) {
+    if (key.cause == Cause::connect_timeout) failed_connects += group.count;
+  }
   const double seconds = listener.seconds.empty()
                              ? 1
                              : static_cast<double>(listener.seconds.rbegin()->first -
@@ -39,7 +41,8 @@ std::vector<Likeness> no_keep_alive(const Signature& signature) {
     like.counter_evidence.push_back(opened + ": too few to run out of local ports");
   }
   if (failed_connects > 0) {
-    like.evidence.push_back(in_words(failed_connects) + " connections were not answered");
+    like.evidence.push_back(in_words(failed_connects) +
+                            " requests failed by a connection that was not answered");
   }
   like.degree = rate >= kPortsRate || failed_connects > 0 ? Degree::strong : Degree::partial;
   like.next = {
@@ -59,11 +62,10 @@ std::vector<Likeness> header_bloat(const Signature& signature) {
                 .listener = signature.name};
   const std::string passed =
       "the largest head that passed has " + in_words(listener.head_passed_max) + " bytes";
-  like.evidence.push_back(
-      in_words(listener.head_rejected) +
-      " requests were answered 431 or 400 and nothing went upstream; their heads "
-      "have at least " +
-      in_words(listener.head_rejected_min) + " bytes");
+  like.evidence.push_back(in_words(listener.head_rejected) +
+                          " requests were answered 431, or 400 with nothing upstream; their heads "
+                          "have at least " +
+                          in_words(listener.head_rejected_min) + " bytes");
   const bool separates = listener.head_passed_max < listener.head_rejected_min;
   (separates ? like.evidence : like.counter_evidence)
       .push_back(separates ? passed : passed + ", so size alone does not decide");

@@ -2,18 +2,24 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
+#include "replay/explain/answer_counts.hpp"
 #include "replay/explain/incidents.hpp"
 #include "replay/explain/words.hpp"
 
 namespace gatedrill::replay::explain {
 namespace {
 
-constexpr std::int64_t kBurstGap = 2;     // seconds without a 502 that end a burst
+constexpr std::int64_t kBurstGap = 2;     // seconds without a failure that end a burst
 constexpr std::int64_t kBurstLength = 3;  // "back at 0 one second later"
 constexpr double kRareShare = 0.05;       // of all requests
 constexpr std::int64_t kAbsentFor = 10;   // seconds without a request make a host look ejected
 constexpr Duration kSlowCheck = std::chrono::seconds(1);
+
+// What a gateway without a host that it holds for healthy says.
+constexpr std::array<std::pair<const char*, const char*>, 3> kFailures = {
+    {{"502", "502"}, {"503", "503"}, {"none", "closed without an answer"}}};
 
 struct Bursts {
   std::uint64_t count = 0;
@@ -26,15 +32,16 @@ Bursts bursts_of(const Listener& listener) {
   std::int64_t begin = 0;
   std::int64_t last = 0;
   for (const auto& [second, counts] : listener.seconds) {
-    if (counts.bad_gateway == 0) continue;
+    const std::uint64_t bad = counts.bad_gateway + counts.unavailable;
+    if (bad == 0) continue;
     if (bursts.count == 0 || second - last > kBurstGap) {
       ++bursts.count;
       begin = second;
     }
     last = second;
     bursts.longest = std::max(bursts.longest, last - begin + 1);
-    bursts.worst_share = std::max(bursts.worst_share, static_cast<double>(counts.bad_gateway) /
-                                                          static_cast<double>(counts.requests));
+    bursts.worst_share = std::max(bursts.worst_share,
+                                  static_cast<double>(bad) / static_cast<double>(counts.requests));
   }
   return bursts;
 }
@@ -62,7 +69,11 @@ std::int64_t absence(const Upstream& upstream) {
 
 std::vector<Likeness> health_flapping(const Signature& signature) {
   const Listener& listener = signature.listener;
-  const std::uint64_t bad = listener.count("502") + listener.count("503");
+  AnswerCounts failures;
+  for (const auto& [answer, name] : kFailures) {
+    if (const std::uint64_t count = listener.count(answer)) failures[name] = count;
+  }
+  const std::uint64_t bad = total(failures);
   const std::uint64_t timeouts = listener.count("504");
   constexpr std::uint64_t kEnough = 3;
   if (bad < kEnough || timeouts > bad) return {};
@@ -72,7 +83,7 @@ std::vector<Likeness> health_flapping(const Signature& signature) {
   Likeness like{.incident = "INC-2",
                 .title = "health-check flapping: intermittent 502",
                 .listener = signature.name};
-  like.evidence.push_back(in_words(bad) + " 502 (" + share_of(bad, listener.requests) + ") in " +
+  like.evidence.push_back(words(failures) + " (" + share_of(bad, listener.requests) + ") in " +
                           in_words(bursts.count) + " bursts of at most " +
                           count_of(static_cast<std::uint64_t>(bursts.longest), "second") +
                           ", not in one stretch");

@@ -14,7 +14,8 @@ std::vector<Likeness> retry_avalanche(const Signature& signature) {
   if (listener.passed_on == 0) return {};
   const double amplification =
       static_cast<double>(listener.upstream_exchanges) / static_cast<double>(listener.passed_on);
-  const std::uint64_t timeouts = listener.count("504") + listener.count("gave up");
+  const std::uint64_t timeouts = listener.count("504");
+  const std::uint64_t given_up = listener.count("gave up");
   const auto unsafe = listener.signs.find(Sign::repeated_unsafe);
   const std::uint64_t repeated = unsafe == listener.signs.end() ? 0 : unsafe->second.count;
   if (amplification < kAmplified) return {};
@@ -26,9 +27,11 @@ std::vector<Likeness> retry_avalanche(const Signature& signature) {
       in_words(listener.upstream_exchanges) + " exchanges upstream for " +
       in_words(listener.passed_on) + " requests: " + std::to_string(tenths / 100) + "." +
       std::to_string(tenths / 10 % 10) + std::to_string(tenths % 10) + " times the load");
-  if (timeouts > 0) {
-    like.evidence.push_back(in_words(timeouts) + " requests timed out");
-  } else {
+  if (timeouts > 0) like.evidence.push_back(in_words(timeouts) + " requests were answered 504");
+  if (given_up > 0) {
+    like.evidence.push_back(in_words(given_up) + " were given up by their clients");
+  }
+  if (timeouts + given_up == 0) {
     like.counter_evidence.emplace_back("no request timed out: what is repeated fails quickly");
   }
   if (repeated > 0) {
@@ -39,7 +42,7 @@ std::vector<Likeness> retry_avalanche(const Signature& signature) {
   } else {
     like.counter_evidence.emplace_back("nothing that is not idempotent was repeated");
   }
-  like.degree = timeouts > 0 && repeated > 0 ? Degree::strong : Degree::partial;
+  like.degree = timeouts + given_up > 0 && repeated > 0 ? Degree::strong : Degree::partial;
   like.next = {
       "switch retries on timeout off, or bound them by a budget (a tenth of the requests); "
       "never for POST without an idempotency key",

@@ -5,8 +5,11 @@
 namespace gatedrill::replay::explain {
 namespace {
 
-// A client that says with its request that it will send nothing more has not left.
+// A client that says with its request that it will send nothing more may still wait for the answer.
+// One that resets what comes then has left; and if the server ends the connection soon after that,
+// it took it for one that has.
 constexpr Duration kHalfCloseWithin = std::chrono::milliseconds(1);
+constexpr Duration kTakenForGone = std::chrono::seconds(1);
 
 struct End {
   UnixTime at{};
@@ -19,16 +22,31 @@ std::optional<End> end_of(const RecordedSide& side) {
   return std::nullopt;
 }
 
+// Whether the client only ended its own side, and waited.
+bool half_closed(const Hop& hop, const End& client) {
+  if (hop.connection.client_side.rst || !hop.request_end) return false;
+  if (client.at.ns - hop.request_end->ns > kHalfCloseWithin.count()) return false;
+  if (hop.answer_begin) return client.at < *hop.answer_begin;
+  const auto server = end_of(hop.connection.server_side);
+  return !server || server->at.ns - client.at.ns > kTakenForGone.count();
+}
+
 std::optional<End> client_end(const Hop& hop) {
-  const RecordedSide& side = hop.connection.client_side;
-  auto end = end_of(side);
-  if (!end || end->by_reset || !hop.request_end) return end;
-  if (end->at.ns - hop.request_end->ns > kHalfCloseWithin.count()) return end;
-  if (!side.rst) return std::nullopt;
-  return End{*side.rst, true};
+  if (hop.reset)
+    return hop.reset->by_client ? std::optional(End{hop.reset->at, true}) : std::nullopt;
+  const auto end = end_of(hop.connection.client_side);
+  return end && half_closed(hop, *end) ? std::nullopt : end;
+}
+
+std::optional<End> server_end(const Hop& hop) {
+  if (hop.reset)
+    return hop.reset->by_client ? std::nullopt : std::optional(End{hop.reset->at, true});
+  return end_of(hop.connection.server_side);
 }
 
 Fate closed_by_server(const Hop& hop, const End& end) {
+  if (hop.reset)
+    return hop.request_whole ? Fate::closed_after_request : Fate::closed_inside_request;
   if (!hop.transport) return Fate::closed_unclear;
   if (hop.transport->after_fin) return Fate::closed_before_request;
   // How far the client's stream had come to the server when it ended the connection.
@@ -48,7 +66,7 @@ Fate closed_by_server(const Hop& hop, const End& end) {
 // side takes the answer; one that is gone has its system answer it with a reset.
 bool left_before_answer(const Hop& hop, const std::optional<End>& client) {
   if (!client || !hop.answer_begin || client->at >= *hop.answer_begin) return false;
-  return !hop.answer_whole || hop.connection.client_side.rst.has_value();
+  return hop.reset || !hop.answer_whole || hop.connection.client_side.rst.has_value();
 }
 
 Fate fate_of(const Hop& hop, const std::optional<End>& client, const std::optional<End>& server) {
@@ -56,7 +74,10 @@ Fate fate_of(const Hop& hop, const std::optional<End>& client, const std::option
   if (left_before_answer(hop, client)) {
     return hop.request_whole ? Fate::abandoned : Fate::request_cut;
   }
-  if (hop.status && (hop.answer_whole || hop.tunnel)) return Fate::answered;
+  // What of it came behind the client's reset was on its way.
+  const bool taken = !hop.reset || !client || !hop.answer_end || client->at >= *hop.answer_end;
+  if (hop.status && ((hop.answer_whole && taken) || hop.tunnel)) return Fate::answered;
+  if (hop.malformed_answer) return Fate::malformed;
   if (hop.missing_bytes() > 0) return Fate::hole;
   const bool server_first = server && (!client || server->at <= client->at);
   if (hop.status) {
@@ -74,6 +95,8 @@ std::string_view to_string(Fate fate) {
   switch (fate) {
     case Fate::answered:
       return "answered";
+    case Fate::malformed:
+      return "answered with what is not HTTP";
     case Fate::cut_by_server:
       return "answer cut by the server";
     case Fate::cut_by_client:
@@ -104,6 +127,8 @@ std::string_view name_of(Fate fate) {
   switch (fate) {
     case Fate::answered:
       return "answered";
+    case Fate::malformed:
+      return "malformed";
     case Fate::cut_by_server:
       return "cut_by_server";
     case Fate::cut_by_client:
@@ -138,7 +163,7 @@ bool closed_without_answer(Fate fate) {
 Outcome outcome_of(const Hop& hop) {
   Outcome outcome;
   const auto client = client_end(hop);
-  const auto server = end_of(hop.connection.server_side);
+  const auto server = server_end(hop);
   outcome.fate = fate_of(hop, client, server);
   if (hop.ordinal > 1) {
     outcome.reused = true;
@@ -153,10 +178,13 @@ Outcome outcome_of(const Hop& hop) {
   if (server_ended || client_ended) {
     outcome.ended = end->at;
     outcome.by_reset = end->by_reset;
+    outcome.of_stream = hop.reset.has_value();
   }
   const UnixTime from = hop.request_end.value_or(hop.begin);
   if (hop.answer_begin && outcome.fate != Fate::abandoned) {
     outcome.waited = Duration{hop.answer_begin->ns - from.ns};
+  } else if (outcome.fate == Fate::malformed) {
+    outcome.waited = Duration{hop.malformed_answer->ns - from.ns};
   } else if (outcome.ended) {
     outcome.waited = Duration{std::max<std::int64_t>(outcome.ended->ns - from.ns, 0)};
   }

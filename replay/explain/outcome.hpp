@@ -1,11 +1,14 @@
 // What became of one exchange on its own leg, as far as TCP shows it. Pure.
 //
 //   answer whole ────────────────► answered
+//   no HTTP, or no longer ───────► malformed
 //   answer begun, who ended it? ─► cut_by_server, cut_by_client
 //   no answer, who ended it? ────► the server: had it the request?  before / after / unclear
 //                                  the client: abandoned, request_cut
 //                                  nobody: unfinished
 //   the capture has a hole ──────► unknown
+//
+// Of HTTP/2, a stream that was reset ended there, whatever its connection did.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +22,7 @@ namespace gatedrill::replay::explain {
 
 enum class Fate : std::uint8_t {
   answered,
+  malformed,              // what the server sent is no answer, or its body breaks the framing
   cut_by_server,          // the server ended the connection inside its answer
   cut_by_client,          // the client did
   closed_before_request,  // no answer; the server had ended the connection without the request
@@ -44,6 +48,7 @@ struct Outcome {
   std::optional<bool> reused{};
   std::optional<UnixTime> ended{};  // by the side that the fate names
   bool by_reset = false;            // RST, not FIN, ended it
+  bool of_stream = false;           // RST_STREAM did: the connection may have gone on
   // From the request's last byte (its first, if it is not whole) to the answer's first byte, or to
   // the end.
   std::optional<Duration> waited{};

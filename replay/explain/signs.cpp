@@ -24,6 +24,7 @@ void signs_of_hop(const Chain& chain, const Hints& hints, std::vector<Sign>& sig
   const Hop& hop = chain.hop;
   const Outcome& outcome = chain.outcome;
   if (outcome.fate == Fate::request_cut) add_sign(signs, Sign::request_cut);
+  if (hop.upload_cut()) add_sign(signs, Sign::upload_cut);
   if (outcome.fate == Fate::cut_by_server || outcome.fate == Fate::cut_by_client) {
     add_sign(signs, Sign::answer_cut);
   }
@@ -90,6 +91,8 @@ std::string_view to_string(Sign sign) {
       return "sent more than once though not idempotent";
     case Sign::request_cut:
       return "request cut";
+    case Sign::upload_cut:
+      return "answered before the request was whole, and the rest was not taken";
     case Sign::answer_cut:
       return "answer cut";
     case Sign::slow_connect:
@@ -116,6 +119,8 @@ std::string_view name_of(Sign sign) {
       return "repeated_unsafe";
     case Sign::request_cut:
       return "request_cut";
+    case Sign::upload_cut:
+      return "upload_cut";
     case Sign::answer_cut:
       return "answer_cut";
     case Sign::slow_connect:

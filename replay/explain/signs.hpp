@@ -18,6 +18,7 @@ enum class Sign : std::uint8_t {
   repeat,           // the same request failed just before
   repeated_unsafe,  // a request that must not be repeated reached the upstream more than once
   request_cut,      // the client ended inside its request
+  upload_cut,       // answered before it had all of the request, which then ended unfinished
   answer_cut,       // the answer is not whole
   slow_connect,     // a SYN had to be repeated
   retransmitted,    // data had to be sent again

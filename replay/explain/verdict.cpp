@@ -32,6 +32,7 @@ struct Judge {
   [[nodiscard]] Finding from_below(const Chain& above, const Chain& chain) const;
   [[nodiscard]] Finding answered_below(const Chain& above, const Chain& chain) const;
   [[nodiscard]] Finding given_up(const Chain& above, const Chain& chain) const;
+  [[nodiscard]] Finding cut_by_caller(const Chain& above, const Chain& chain) const;
   [[nodiscard]] Finding from_attempt(const Chain& above, const Attempt& attempt) const;
   [[nodiscard]] Finding nothing_below(const Chain& chain) const;
   [[nodiscard]] std::string about_wait(const std::string& listener, Duration waited) const;
@@ -42,10 +43,25 @@ struct Judge {
 Finding cut_inside_answer(const Chain& chain) {
   return {.cause = Cause::body_truncated,
           .certainty = Certainty::seen,
-          .why = chain.hop.server + (chain.outcome.by_reset ? " reset" : " closed") +
-                 " the connection inside its answer",
+          .why = chain.hop.server + (chain.outcome.by_reset ? " reset" : " closed") + " the " +
+                 (chain.outcome.of_stream ? "stream" : "connection") + " inside its answer",
           .may_have_run = true,
           .broken = &chain};
+}
+
+// What it sent is no answer, or it broke off the form of one.
+Finding malformed(const Chain& chain) {
+  const Hop& hop = chain.hop;
+  const Duration after{hop.malformed_answer->ns - hop.request_end.value_or(hop.begin).ns};
+  return {
+      .cause = Cause::malformed_response,
+      .certainty = Certainty::seen,
+      .why = hop.server +
+             (hop.status ? " answered " + std::to_string(*hop.status) +
+                               ", and the body's framing is wrong from " + in_words(after) + " on"
+                         : " answered after " + in_words(after) + " with what is not HTTP"),
+      .may_have_run = true,
+      .broken = &chain};
 }
 
 std::string idle_words(const Hop& hop) {
@@ -71,6 +87,7 @@ std::string overlap(const Hop& hop, const Outcome& outcome) {
       if (hop.transport && hop.transport->acknowledged) return when + ", which was acknowledged";
       return when + ", of which nothing shows that it was received";
     case Fate::answered:
+    case Fate::malformed:
     case Fate::cut_by_server:
     case Fate::cut_by_client:
     case Fate::abandoned:
@@ -88,6 +105,13 @@ Finding Judge::closed_by_server(const Chain& chain) const {
   Finding finding{.certainty = Certainty::seen, .broken = &chain};
   finding.may_have_run = chain.outcome.fate != Fate::closed_before_request;
   const std::string closed = chain.outcome.by_reset ? " reset " : " closed ";
+  if (chain.outcome.of_stream) {
+    finding.cause = Cause::stream_reset;
+    finding.why = hop.server + " reset the stream without an answer, " +
+                  in_words(Duration{chain.outcome.ended->ns - hop.begin.ns}) +
+                  " after the request began";
+    return finding;
+  }
   if (!chain.outcome.reused) {
     finding.cause = Cause::stale_reuse;
     finding.certainty = Certainty::likely;
@@ -97,6 +121,12 @@ Finding Judge::closed_by_server(const Chain& chain) const {
     finding.cause = Cause::stale_reuse;
     finding.why = hop.server + closed + "a kept connection" + idle_words(hop) +
                   ", without an answer; " + overlap(hop, chain.outcome);
+    const Duration end_after = -chain.outcome.end_before_request.value_or(Duration{0});
+    if (chain.outcome.fate == Fate::closed_after_request && end_after > kAtOnce) {
+      finding.certainty = Certainty::likely;
+      finding.why +=
+          ", so it may have failed at the request rather than given up an idle connection";
+    }
   } else {
     finding.cause = Cause::upstream_closed;
     finding.why = hop.server + closed + "a fresh connection without an answer; " +
@@ -146,6 +176,7 @@ Finding Judge::given_up(const Chain& above, const Chain& chain) const {
   } else if (match(hints.timeouts, waited) != nullptr) {
     finding.cause = Cause::response_timeout;
     finding.certainty = Certainty::likely;
+    finding.why += "; that it was a timeout is told by its length only";
   }
   if (hop.answer_begin) {
     finding.why += "; it answered " + std::to_string(hop.status.value_or(0)) + " " +
@@ -193,7 +224,7 @@ Finding Judge::answered_below(const Chain& above, const Chain& chain) const {
     finding.cause = Cause::upstream_status;
     finding.certainty = Certainty::likely;
     finding.why = hop.server + " answered " + status + " and the gateway made " +
-                  std::to_string(above.hop.status.value_or(0)) + " of it";
+                  std::to_string(above.hop.status.value_or(0)) + " of it; why, its log says";
     return finding;
   }
   finding.may_have_run = true;
@@ -211,11 +242,46 @@ Finding Judge::answered_below(const Chain& above, const Chain& chain) const {
   if (!hop.answer_defects.empty()) {
     finding.cause = Cause::malformed_response;
     finding.certainty = Certainty::likely;
-    finding.why += "; the answer is malformed: " + hop.answer_defects;
+    finding.why += "; the answer is malformed: " + hop.answer_defects +
+                   "; whether the gateway minds, its log says";
   } else {
     finding.why +=
         "; nothing is wrong with the answer's form, so look at the gateway's limits "
         "(size of the answer's head) and log";
+  }
+  return finding;
+}
+
+// Who asked ended it inside the answer.
+Finding Judge::cut_by_caller(const Chain& above, const Chain& chain) const {
+  const Hop& hop = chain.hop;
+  if (above.hop.status == kGatewayTimeout) return answered_below(above, chain);
+  const std::string what = chain.outcome.of_stream ? "stream" : "connection";
+  Finding finding{.may_have_run = true, .broken = &chain};
+  const Fate fate = above.outcome.fate;
+  if (fate == Fate::cut_by_client || fate == Fate::abandoned) {
+    finding.cause = Cause::client_closed;
+    finding.certainty = Certainty::likely;
+    finding.why =
+        "the client left inside the answer; that the gateway did not cut it first is told by time "
+        "only";
+    return finding;
+  }
+  finding.why = "the gateway ended the " + what + " to " + hop.server + " inside its answer";
+  // What came behind that end says nothing about how long there was silence before it.
+  const bool told = hop.answer_end && *hop.answer_end <= *chain.outcome.ended;
+  const auto since = told ? hop.answer_end : hop.answer_begin;
+  if (!since) return finding;
+  const Duration silent{chain.outcome.ended->ns - since->ns};
+  finding.why += ", " + in_words(silent) +
+                 (told ? " after the last of it" : " after it had begun") +
+                 about_wait(hop.server, silent);
+  if (told ? silent >= kAtOnce : match(hints.timeouts, silent) != nullptr) {
+    finding.cause = Cause::body_idle_timeout;
+    finding.certainty = Certainty::likely;
+    finding.why += "; the gateway's log says whether it timed out";
+  } else {
+    finding.why += ": it did not wait for more; its log says why";
   }
   return finding;
 }
@@ -237,17 +303,10 @@ Finding Judge::from_below(const Chain& above, const Chain& chain) const {
       return given_up(above, chain);
     case Fate::cut_by_server:
       return cut_inside_answer(chain);
-    case Fate::cut_by_client: {
-      const bool client_left = above.outcome.fate == Fate::cut_by_client;
-      if (above.hop.status == kGatewayTimeout) return answered_below(above, chain);
-      finding.cause = client_left ? Cause::client_closed : Cause::body_idle_timeout;
-      finding.certainty = Certainty::likely;
-      finding.may_have_run = true;
-      finding.why =
-          client_left ? "the client left inside the answer"
-                      : "the gateway ended the connection to " + hop.server + " inside its answer";
-      return finding;
-    }
+    case Fate::cut_by_client:
+      return cut_by_caller(above, chain);
+    case Fate::malformed:
+      return malformed(chain);
     case Fate::unfinished:
       break;
     case Fate::hole:
@@ -286,7 +345,7 @@ Finding Judge::from_attempt(const Chain& above, const Attempt& attempt) const {
   finding.why =
       connection.server + (refused ? " refused the connection (RST in answer to the SYN)"
                                    : " did not answer " + count_of(connection.syns, "SYN"));
-  if (attempt.rivals > 0) {
+  if (finding.certainty == Certainty::likely) {
     finding.why += "; which request the attempt was for is told by time only";
   }
   return finding;
@@ -339,28 +398,39 @@ Finding Judge::own_leg(const Chain& chain) const {
     case Fate::abandoned: {
       finding.may_have_run = true;
       const Duration waited = chain.outcome.waited.value_or(Duration{0});
-      const bool in_cluster = cluster_with(hop.server, waited) != nullptr;
-      const Timeout* timeout = match(hints.timeouts, waited);
       finding.why = "who asked gave up after " + wait + about_wait(hop.server, waited);
-      if (!topology.has_callees(hop.server) && (in_cluster || (timeout && timeout->given))) {
+      if (topology.has_callees(hop.server)) {
+        finding.cause = Cause::client_closed;
+        finding.certainty = Certainty::seen;
+      } else if (match(hints.timeouts, waited) != nullptr) {
         finding.cause = Cause::response_timeout;
         finding.certainty = Certainty::likely;
-        finding.why += "; a gateway answers 504 to that";
+        finding.why += "; a gateway answers 504 to that, a client just leaves";
+      } else if (cluster_with(hop.server, waited) != nullptr) {
+        finding.why +=
+            ": a timeout of the gateway's, which answers 504 to that, or of its clients'; say "
+            "which "
+            "with --timeout, or capture the other leg as well";
       } else {
         finding.cause = Cause::client_closed;
-        finding.certainty = topology.has_callees(hop.server) ? Certainty::seen : Certainty::likely;
+        finding.certainty = Certainty::likely;
       }
       return finding;
     }
+    case Fate::malformed:
+      return malformed(chain);
     case Fate::cut_by_server:
       return cut_inside_answer(chain);
     case Fate::cut_by_client:
     case Fate::request_cut:
       finding.cause = Cause::client_closed;
       finding.certainty = Certainty::seen;
-      finding.why = chain.outcome.fate == Fate::request_cut
-                        ? "the client ended the connection inside its request"
-                        : "the client ended the connection inside the answer";
+      finding.why =
+          chain.outcome.fate == Fate::request_cut
+              ? std::string("the client ended the ") +
+                    (chain.outcome.of_stream ? "stream" : "connection") + " inside its request"
+              : std::string("the client ended the ") +
+                    (chain.outcome.of_stream ? "stream" : "connection") + " inside the answer";
       return finding;
     case Fate::hole:
       finding.why = "the capture misses " + in_words(hop.missing_bytes()) +
@@ -402,6 +472,8 @@ std::string answer_text(const Chain& chain) {
   switch (chain.outcome.fate) {
     case Fate::answered:
       return std::to_string(hop.status.value_or(0));
+    case Fate::malformed:
+      return hop.status ? std::to_string(*hop.status) + " malformed" : "not HTTP";
     case Fate::cut_by_server:
     case Fate::cut_by_client:
       return std::to_string(hop.status.value_or(0)) + " cut";
@@ -427,7 +499,7 @@ std::string answer_text(const Chain& chain) {
 bool has_failed(const Chain& chain) {
   const Fate fate = chain.outcome.fate;
   return chain.hop.status.value_or(0) >= kServerError || closed_without_answer(fate) ||
-         fate == Fate::abandoned || fate == Fate::cut_by_server;
+         fate == Fate::abandoned || fate == Fate::cut_by_server || fate == Fate::malformed;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -33,6 +34,13 @@ std::string shape(const Chain& chain) {
     text += shape(child);
   }
   return text + ")";
+}
+
+int depth_of(const Chain& chain) {
+  int deepest = 0;
+  for (const Chain& child : chain.children)
+    deepest = std::max(deepest, depth_of(child));
+  return deepest + 1;
 }
 
 std::vector<Chain> join(std::vector<Hop> hops, const Topology& topology) {
@@ -491,6 +499,62 @@ TEST(Joiner, WithoutIdsARetryComesAtOnceFromTheSameClient) {
   EXPECT_FALSE(second(5, "10.0.0.77:41001"));
 }
 
+// Which of the requests repeat another, by their places in the order of time.
+std::vector<std::pair<std::size_t, std::size_t>> repeats_of(const std::vector<Hop>& hops) {
+  const auto chains = join(hops, Topology());
+  std::vector<std::pair<std::size_t, std::size_t>> found;
+  for (std::size_t i = 0; i < chains.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (chains[i].repeats == chains[j].hop.id) found.emplace_back(i, j);
+    }
+  }
+  return found;
+}
+
+TEST(Joiner, OfARequestThatIsAskedAllTheTimeNobodySaysThatItRepeatsOneThatFailed) {
+  std::vector<Hop> hops;
+  for (int i = 0; i < 800; ++i)
+    hops.push_back(HopMaker(kShop, i * 12).answered(i % 5 == 4 ? 503 : 200, 2).make());
+  EXPECT_THAT(repeats_of(hops), ElementsAre());
+}
+
+TEST(Joiner, OfARequestThatIsPolledARetryIsKnownByComingAtOnce) {
+  const std::vector<Hop> hops = {HopMaker(kShop, 0).answered(200, 2).make(),
+                                 HopMaker(kShop, 5000).answered(200, 2).make(),
+                                 HopMaker(kShop, 10'000).answered(503, 2).make(),
+                                 HopMaker(kShop, 10'030).answered(200, 2).make(),
+                                 HopMaker(kShop, 15'000).answered(503, 2).make(),
+                                 HopMaker(kShop, 20'000).answered(200, 2).make()};
+  EXPECT_THAT(repeats_of(hops), ElementsAre(std::pair(3U, 2U)));
+}
+
+TEST(Joiner, WithoutIdsAFailureIsRepeatedOnceAndARetryThatFailsIsRepeatedInTurn) {
+  const std::vector<Hop> once = {HopMaker(kShop, 0).answered(503, 2).make(),
+                                 HopMaker(kShop, 10).answered(200, 2).make(),
+                                 HopMaker(kShop, 20).answered(200, 2).make()};
+  EXPECT_THAT(repeats_of(once), ElementsAre(std::pair(1U, 0U)));
+  const std::vector<Hop> in_turn = {HopMaker(kShop, 0).answered(503, 2).make(),
+                                    HopMaker(kShop, 10).answered(503, 2).make(),
+                                    HopMaker(kShop, 20).answered(200, 2).make()};
+  EXPECT_THAT(repeats_of(in_turn), ElementsAre(std::pair(1U, 0U), std::pair(2U, 1U)));
+}
+
+TEST(Joiner, AnothersFailureDoesNotHideARetry) {
+  const std::vector<Hop> hops = {HopMaker(kShop, 0).answered(503, 2).make(),
+                                 HopMaker(kShop, 5).from("10.0.0.77:4000").answered(503, 2).make(),
+                                 HopMaker(kShop, 10).answered(200, 2).make()};
+  EXPECT_THAT(repeats_of(hops), ElementsAre(std::pair(2U, 0U)));
+}
+
+TEST(Joiner, AnIdTellsARetryOfARequestThatIsAskedAllTheTime) {
+  std::vector<Hop> hops;
+  for (int i = 0; i < 100; ++i)
+    hops.push_back(HopMaker(kShop, i * 12).answered(200, 2).make());
+  hops.push_back(HopMaker(kShop, 2000).id("request-1").answered(503, 2).make());
+  hops.push_back(HopMaker(kShop, 2500).id("request-1").answered(200, 2).make());
+  EXPECT_THAT(repeats_of(hops), ElementsAre(std::pair(101U, 100U)));
+}
+
 TEST(Joiner, HoldsOnlyWhatGoesOnAtOneTime) {
   const Topology topology = tests::gateway_and_shop();
   std::size_t told = 0;
@@ -499,6 +563,24 @@ TEST(Joiner, HoldsOnlyWhatGoesOnAtOneTime) {
     joiner.add(HopMaker(kGateway, i).id("request-" + std::to_string(i)).answered(200, 2).make());
   // One begins each millisecond, and each is waited for until nothing more can be passed on.
   EXPECT_GE(told, 9'890U);
+}
+
+// Each shares an id with the next two, and none ends.
+TEST(Joiner, IdsThatOneRequestLendsTheNextMakeNoEndlessChain) {
+  std::vector<Hop> hops;
+  for (int i = 0; i < 3000; ++i) {
+    hops.push_back(HopMaker(i % 2 == 0 ? kGateway : kShop, i)
+                       .from(i % 2 == 0 ? "10.0.1.5:41000" : "10.0.0.1:41000")
+                       .field("X-Request-Id: id-" + std::to_string(i))
+                       .field("X-Correlation-Id: id-" + std::to_string(i + 1))
+                       .field("Request-Id: id-" + std::to_string(i + 2))
+                       .make());
+  }
+  int deepest = 0;
+  for (const Chain& chain : join(hops, learn(hops)))
+    deepest = std::max(deepest, depth_of(chain));
+  EXPECT_GT(deepest, 2);
+  EXPECT_LE(deepest, 16);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "replay/explain/clock_shift.hpp"
 #include "replay/recording_writer.hpp"
 #include "tests/support/captured.hpp"
+#include "tests/support/http2_script.hpp"
 
 namespace gatedrill::replay::explain {
 namespace {
@@ -160,6 +161,8 @@ class ExplainTest : public testing::Test {
       EXPECT_TRUE(writer->add(exchange));
     for (const auto& connection : captured.connections)
       EXPECT_TRUE(writer->add(connection));
+    for (const auto& loss : captured.losses)
+      EXPECT_TRUE(writer->add(loss));
     EXPECT_TRUE(writer->finish(captured.ledger.lines()));
     return path;
   }
@@ -211,6 +214,51 @@ TEST_F(ExplainTest, AnAnswerWhoseBodyRedactionDroppedIsNotCut) {
   const Report report = explained(path);
   EXPECT_EQ(gateway(report).requests, 1U);
   EXPECT_EQ(gateway(report).failed(), 0U);
+}
+
+// Whoever closes then, and whether the connection was kept.
+TEST_F(ExplainTest, AnUpstreamThatDoesNotSpeakHttpIsMalformedNotStale) {
+  Conversation client({.client_port = 20'000, .server_port = kGatewayPort});
+  client.handshake();
+  client.client(request("banner"));
+  client.wait(std::chrono::milliseconds(3));
+  client.server(answer(502));
+  Conversation upstream({.client_port = 20'001, .server_port = kShopPort});
+  upstream.handshake();
+  upstream.client(request("earlier"));
+  upstream.server(answer(200));
+  upstream.client(request("banner"));
+  upstream.server("SSH-2.0-OpenSSH_9.2\r\n");
+  upstream.server_fin();
+  std::vector<Frame> both = client.frames();
+  both.insert(both.end(), upstream.frames().begin(), upstream.frames().end());
+  const Report report = explained(record("t.db", both));
+  EXPECT_EQ(gateway(report).count("502", Cause::malformed_response), 1U);
+}
+
+TEST_F(ExplainTest, AStreamsEndIsNotItsConnections) {
+  tests::Http2Script client;
+  tests::Http2Script server;
+  Conversation one({.client_port = 20'000, .server_port = kGatewayPort});
+  one.handshake();
+  one.client(tests::Http2Script::preface() + client.get(1, "/reset"));
+  one.wait(std::chrono::milliseconds(5));
+  one.server(tests::Http2Script::settings() + tests::Http2Script::reset(1));
+  one.client(client.get(3, "/left"));
+  one.wait(std::chrono::milliseconds(250));
+  one.client(tests::Http2Script::reset(3));
+  one.client(client.get(5, "/good"));
+  one.server(server.ok(5, "good"));
+  one.wait(std::chrono::seconds(3));
+  one.close();
+  const Report report = explained(record("t.db", one.frames()));
+  EXPECT_EQ(gateway(report).requests, 3U);
+  EXPECT_EQ(gateway(report).failed(), 2U);
+  EXPECT_EQ(gateway(report).count("none", Cause::stream_reset), 1U);
+  EXPECT_EQ(gateway(report).count("gave up", Cause::client_closed), 1U);
+  const std::string page = render(report, 5);
+  EXPECT_THAT(page, HasSubstr("gave up after 250 ms"));
+  EXPECT_THAT(page, HasSubstr("client RST_STREAM 250 ms after it began"));
 }
 
 TEST_F(ExplainTest, BothLegsInOneRecordingAreJoinedAndExplained) {

@@ -119,6 +119,26 @@ class HopMaker {
     return *this;
   }
 
+  // RST_STREAM, of HTTP/2.
+  HopMaker& stream_reset(double ms, const char* by) {
+    hop_.reset = replay::RecordedReset{.at = UnixTime{hop_.begin.ns + from_ms(ms).count()},
+                                       .by_client = std::string(by) == "client"};
+    return *this;
+  }
+
+  // What the server sent then is no answer, or no part of the one that it had begun.
+  HopMaker& malformed(double ms) {
+    hop_.malformed_answer = UnixTime{hop_.begin.ns + from_ms(ms).count()};
+    hop_.answer_whole = false;
+    return *this;
+  }
+
+  // When the last byte of the answer that was seen came.
+  HopMaker& answer_until(double ms) {
+    hop_.answer_end = UnixTime{hop_.begin.ns + from_ms(ms).count()};
+    return *this;
+  }
+
   HopMaker& not_acknowledged() {
     hop_.transport->acknowledged = false;
     return *this;

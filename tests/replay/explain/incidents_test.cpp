@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "replay/explain/explain.hpp"
 #include "tests/replay/explain/hops.hpp"
 
 namespace gatedrill::replay::explain {
@@ -15,6 +16,7 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 using tests::chain_of;
 using tests::HopMaker;
@@ -118,6 +120,93 @@ TEST_F(IncidentsTest, RefusedConnectionsSpeakAgainstTheRollingUpgrade) {
   EXPECT_THAT(like->counter_evidence, Contains(HasSubstr("10 502 are refused connections")));
 }
 
+TEST_F(IncidentsTest, TheEvidenceNamesWhatItCountsByItsStatus) {
+  for (int i = 0; i < 28; ++i)
+    timed_out(i * kSecond);
+  for (int i = 0; i < 4; ++i)
+    stale(i * kSecond);
+  for (int i = 0; i < 46; ++i) {  // the gateway passes the end on
+    add(chain_of(HopMaker(kGateway, i * kSecond).server_fin(4, kRequestBytes),
+                 {HopMaker(kShop, i * kSecond + 1).kept(5, 10).server_fin(2, kRequestBytes)}));
+  }
+  for (int i = 0; i < 35; ++i) {
+    Chain refused = chain_of(HopMaker(kGateway, i * kSecond).answered(503, 3));
+    refused.attempts.push_back(tests::attempt(kShop, i * kSecond + 1, "refused"));
+    add(refused);
+  }
+  const Likeness* like = find("INC-1");
+  ASSERT_NE(like, nullptr);
+  EXPECT_THAT(like->evidence,
+              Contains(HasSubstr("50 of 85 other failures (4 of 4 502, 0 of 35 503, 46 of 46 "
+                                 "closed without an answer) are kept connections")));
+  EXPECT_THAT(like->evidence, Contains(HasSubstr("28 of 28 504 by a timeout came after 1.001 s")));
+  EXPECT_THAT(like->counter_evidence,
+              Contains("28 504, 4 502, 35 503 and 46 closed without an answer: 504 is not the "
+                       "large majority, as it was in INC-1"));
+  EXPECT_THAT(like->counter_evidence,
+              Contains("the last other failure came 45.0 s after the first error, the last error "
+                       "after 45.0 s: other failures are not confined to the beginning"));
+  EXPECT_THAT(like->counter_evidence, Contains("no 504 after the last other failure"));
+  EXPECT_THAT(like->counter_evidence, Contains(HasSubstr("35 503 are refused connections")));
+  EXPECT_EQ(like->degree, Degree::partial);
+}
+
+// Only the upstream leg: who asked gave up there.
+class UpstreamLegTest : public IncidentsTest {
+ protected:
+  UpstreamLegTest() { findings = Findings(Topology(), 2); }
+
+  void given_up(double at, double after) { add(chain_of(HopMaker(kShop, at).client_fin(after))); }
+
+  void cut(double at) { add(chain_of(HopMaker(kShop, at).kept(5, 4000).server_fin(0, 0))); }
+};
+
+TEST_F(UpstreamLegTest, ClientsThatLeaveAreNo504) {
+  hints.waits[kShop] = {.low = from_ms(250), .high = from_ms(250), .count = 12, .of = 15};
+  for (int i = 0; i < 12; ++i)
+    given_up(i * kSecond, 250);
+  for (int i = 0; i < 3; ++i) {
+    add(chain_of(HopMaker(kShop, i * kSecond).answered(504, 0.2)));
+    add(chain_of(HopMaker(kShop, i * kSecond).answered(502, 0.2)));
+  }
+  for (int i = 0; i < 48; ++i)
+    cut(i * kSecond);
+  const Likeness* like = find("INC-1");
+  ASSERT_NE(like, nullptr);
+  EXPECT_THAT(like->counter_evidence,
+              Contains(HasSubstr("3 504, 3 502 and 48 closed without an answer: 504 is not")));
+  EXPECT_THAT(like->evidence, Not(Contains(HasSubstr("a timeout of the gateway's"))));
+  EXPECT_THAT(like->not_shown,
+              Contains(HasSubstr("who gave up 12 requests, most of them after 250 ms to 250 ms")));
+}
+
+TEST_F(UpstreamLegTest, WhatIsGivenUpAfterTheGatewaysTimeoutIsTheRollingUpgradeAsSeenFromBehind) {
+  hints.timeouts = {{.after = from_ms(1000), .name = "route", .given = true}};
+  for (int i = 0; i < 600; ++i)
+    given_up(i * kSecond, 1001);
+  for (int i = 0; i < 20; ++i)
+    cut(i * 4 * kSecond);
+  const Likeness* like = find("INC-1");
+  ASSERT_NE(like, nullptr);
+  EXPECT_EQ(like->degree, Degree::strong);
+  EXPECT_THAT(like->evidence,
+              Contains(HasSubstr("600 given up after a timeout and 20 closed without an answer: "
+                                 "timeouts are the large majority (96.8 %)")));
+}
+
+TEST_F(UpstreamLegTest, WithoutTheGatewaysTimeoutNobodyKnowsWhoGaveUp) {
+  hints.waits[kShop] = {.low = from_ms(1001), .high = from_ms(1001), .count = 600, .of = 600};
+  for (int i = 0; i < 600; ++i)
+    given_up(i * kSecond, 1001);
+  for (int i = 0; i < 20; ++i)
+    cut(i * 4 * kSecond);
+  const Likeness* like = find("INC-1");
+  ASSERT_NE(like, nullptr);
+  EXPECT_EQ(like->degree, Degree::partial);
+  EXPECT_THAT(like->counter_evidence, IsEmpty());
+  EXPECT_THAT(like->not_shown, Contains(HasSubstr("name the gateway's timeout (--timeout)")));
+}
+
 TEST_F(IncidentsTest, RareBurstsOf502WithSlowHealthChecksAndAnAbsentHostAreTheFlapping) {
   // A second host that gets nothing for a minute now and then.
   Topology both = tests::gateway_and_shop();
@@ -154,6 +243,33 @@ TEST_F(IncidentsTest, RareBurstsOf502WithoutTheChecksAreOnlyPartlyTheFlapping) {
   EXPECT_EQ(like->degree, Degree::partial);
   EXPECT_THAT(like->not_shown, Contains(HasSubstr("health checks")));
   EXPECT_THAT(like->counter_evidence, Contains(HasSubstr("none was ejected")));
+}
+
+TEST_F(IncidentsTest, BurstsOf503AreNamedSoAndCountAsBursts) {
+  for (int i = 0; i < 600; ++i) {
+    for (int j = 0; j < 5; ++j)
+      good(i * kSecond + j);
+    if (i % 60 == 0) own_answer(i * kSecond + 20, 503);
+    if (i == 30) stale(i * kSecond + 20);
+  }
+  const Likeness* like = find("INC-2");
+  ASSERT_NE(like, nullptr);
+  EXPECT_THAT(like->evidence, Contains(HasSubstr("1 502 and 10 503 (0.37 %) in 11 bursts")));
+}
+
+TEST_F(IncidentsTest, ClientsThatLeaveAreNotSaidToHaveBeenAnswered504) {
+  for (int i = 0; i < 100; ++i) {
+    const double at = i * kSecond;
+    HopMaker top = HopMaker(kGateway, at).client_fin(1500);
+    top.method("POST");
+    add(chain_of(top, {HopMaker(kShop, at + 1).client_fin(1000),
+                       HopMaker(kShop, at + 1010).client_fin(500)}));
+  }
+  const Likeness* like = find("INC-3a");
+  ASSERT_NE(like, nullptr);
+  EXPECT_EQ(like->degree, Degree::strong);
+  EXPECT_THAT(like->evidence, Contains("100 were given up by their clients"));
+  EXPECT_THAT(like->evidence, Not(Contains(HasSubstr("504"))));
 }
 
 TEST_F(IncidentsTest, PostsThatTimeOutAndAreSentAgainAreTheAvalanche) {
@@ -223,6 +339,21 @@ TEST_F(IncidentsTest, WhatReachedAnUpstreamDirectlyIsJudgedByNoIncident) {
   for (int i = 0; i < 50; ++i)
     add(chain_of(HopMaker(kShop, i * kSecond).answered(504, 1000)));
   EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(IncidentsTest, OnThePageWhatFollowsACauseIsInOneColumn) {
+  own_answer(0, 503);
+  HopMaker upstream = HopMaker(kShop, 1001).answered(200, 1);
+  upstream.hop().answer_defects = "no colon";
+  add(chain_of(HopMaker(kGateway, 1000).answered(502, 3), {upstream}));
+  const std::string page = render(Report{.findings = findings}, 5);
+  const auto column_of = [&](const std::string& text) {
+    const std::size_t at = page.find(text);
+    EXPECT_NE(at, std::string::npos) << text << " is not in:\n" << page;
+    return at - page.rfind('\n', at);
+  };
+  EXPECT_THAT(page, HasSubstr(" malformed_response "));
+  EXPECT_EQ(column_of("1 likely; "), column_of("1 open; "));
 }
 
 TEST_F(IncidentsTest, CountsAreExactByAnswerAndCause) {

@@ -79,9 +79,61 @@ TEST(Outcome, AClientThatOnlyEndsItsOwnSideTakesTheAnswer) {
   EXPECT_EQ(of(HopMaker(kShop, 0).answered(200, 1500).client_fin(20)).fate, Fate::answered);
 }
 
-TEST(Outcome, AClientThatEndsItsSideWithTheRequestHasNotLeft) {
-  EXPECT_EQ(of(HopMaker(kShop, 0).client_fin(0.1).server_rst(5, kRequestBytes)).fate,
+TEST(Outcome, AClientThatEndsItsSideWithTheRequestHasNotLeftUnlessTheServerThinksSo) {
+  EXPECT_EQ(of(HopMaker(kShop, 0).client_fin(0.1)).fate, Fate::unfinished);
+  EXPECT_EQ(of(HopMaker(kShop, 0).client_fin(0.1).server_rst(5000, kRequestBytes)).fate,
             Fate::closed_after_request);
+  const Outcome outcome = of(HopMaker(kShop, 0).client_fin(0.1).server_fin(0.6, kRequestBytes));
+  EXPECT_EQ(outcome.fate, Fate::abandoned);
+  EXPECT_EQ(outcome.waited, from_ms(0.1));
+  EXPECT_EQ(of(HopMaker(kShop, 0).client_fin(0.1).answered(200, 5)).fate, Fate::answered);
+  EXPECT_EQ(of(HopMaker(kShop, 0).client_fin(0.1).answered(200, 5).client_rst(5.1)).fate,
+            Fate::abandoned)
+      << "its system answers for a client that is gone";
+}
+
+TEST(Outcome, AClientThatEndsAtOnceInsideTheAnswerCutsIt) {
+  EXPECT_EQ(of(HopMaker(kShop, 0).answered(200, 0.12).answer_cut().client_fin(0.14).server_fin(
+                   100, kRequestBytes))
+                .fate,
+            Fate::cut_by_client);
+}
+
+TEST(Outcome, AStreamThatWasResetEndedThereWhateverItsConnectionDid) {
+  const Outcome left = of(HopMaker(kShop, 0).stream_reset(250, "client").server_fin(3000, 500));
+  EXPECT_EQ(left.fate, Fate::abandoned);
+  EXPECT_EQ(left.waited, from_ms(250));
+  EXPECT_TRUE(left.of_stream);
+  const Outcome refused = of(HopMaker(kShop, 0).stream_reset(2, "server").client_fin(1));
+  EXPECT_EQ(refused.fate, Fate::closed_after_request);
+  EXPECT_TRUE(refused.of_stream);
+  EXPECT_EQ(of(HopMaker(kShop, 0).request_cut().stream_reset(2, "server")).fate,
+            Fate::closed_inside_request);
+  EXPECT_EQ(of(HopMaker(kShop, 0).request_cut().stream_reset(2, "client")).fate, Fate::request_cut);
+  EXPECT_EQ(
+      of(HopMaker(kShop, 0).answered(200, 1).answer_cut().stream_reset(3, "server").client_fin(2))
+          .fate,
+      Fate::cut_by_server);
+  EXPECT_FALSE(of(HopMaker(kShop, 0).answered(200, 1)).of_stream);
+}
+
+// What had left the server by then is in the capture, but nobody took it.
+TEST(Outcome, WhatComesBehindTheClientsResetIsNoAnswer) {
+  const auto late = [](double reset_ms) {
+    return of(HopMaker(kShop, 0).answered(200, 5).answer_until(9).stream_reset(reset_ms, "client"))
+        .fate;
+  };
+  EXPECT_EQ(late(4), Fate::abandoned);
+  EXPECT_EQ(late(7), Fate::cut_by_client);
+  EXPECT_EQ(late(10), Fate::answered);
+}
+
+TEST(Outcome, WhatIsNotHttpIsNoAnswer) {
+  const Outcome none = of(HopMaker(kShop, 0).malformed(3).server_fin(4, kRequestBytes));
+  EXPECT_EQ(none.fate, Fate::malformed);
+  EXPECT_EQ(none.waited, from_ms(3));
+  EXPECT_EQ(of(HopMaker(kShop, 0).answered(200, 1).malformed(3).client_fin(3.1)).fate,
+            Fate::malformed);
 }
 
 TEST(Outcome, WhoEndsInsideTheAnswerCutsIt) {

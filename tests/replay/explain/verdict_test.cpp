@@ -218,6 +218,81 @@ TEST(Verdict, AnAnswerThatTheUpstreamCutIsTruncated) {
   EXPECT_THAT(verdict.signs, Contains(Sign::answer_cut));
 }
 
+TEST(Verdict, AStreamThatTheUpstreamResetIsNoClosedConnection) {
+  const Verdict verdict = verdict_of(
+      chain_of(asked(502, 9), {HopMaker(kShop, 1).kept(9, 50).stream_reset(3, "server")}));
+  EXPECT_EQ(verdict.cause, Cause::stream_reset);
+  EXPECT_EQ(verdict.certainty, Certainty::seen);
+  EXPECT_THAT(verdict.why, HasSubstr("reset the stream without an answer, 3.00 ms after"));
+  const Verdict cut =
+      alone(HopMaker(kGateway, 0).answered(200, 1).answer_cut().stream_reset(3, "server"));
+  EXPECT_TRUE(cut.failed);
+  EXPECT_EQ(cut.cause, Cause::body_truncated);
+  EXPECT_THAT(cut.why, HasSubstr("reset the stream inside its answer"));
+}
+
+TEST(Verdict, WhatIsNotHttpIsAMalformedAnswerWhoeverEndedTheConnection) {
+  for (const bool by_server : {true, false}) {
+    HopMaker below = HopMaker(kShop, 1).kept(9, 50).malformed(3);
+    if (by_server) {
+      below.server_fin(3.1, kRequestBytes);
+    } else {
+      below.client_fin(3.1);
+    }
+    const Verdict verdict = verdict_of(chain_of(asked(502, 5), {below}));
+    EXPECT_EQ(verdict.cause, Cause::malformed_response);
+    EXPECT_EQ(verdict.certainty, Certainty::seen);
+    EXPECT_THAT(verdict.why, HasSubstr("after 3.00 ms with what is not HTTP"));
+  }
+  const Verdict passed_on = alone(HopMaker(kGateway, 0).malformed(3));
+  EXPECT_TRUE(passed_on.failed);
+  EXPECT_EQ(passed_on.answer, "not HTTP");
+}
+
+TEST(Verdict, AnAnswerThatTheGatewayBrokeOffTimedOutOnlyIfNothingCame) {
+  const auto below = [](double ended_ms) {
+    return HopMaker(kShop, 1).answered(200, 2).answer_cut().answer_until(4).client_fin(ended_ms);
+  };
+  HopMaker above = HopMaker(kGateway, 0).answered(200, 3).answer_cut().server_fin(1010, 0);
+  const Verdict stalled = verdict_of(chain_of(above, {below(1004)}), hints_with("read=1s"));
+  EXPECT_EQ(stalled.cause, Cause::body_idle_timeout);
+  EXPECT_EQ(stalled.certainty, Certainty::likely);
+  EXPECT_THAT(stalled.why, HasSubstr("1.000 s after the last of it, the timeout read of 1.000 s"));
+  EXPECT_EQ(verdict_of(chain_of(above, {below(4.2)})).cause, std::nullopt);
+  // What the upstream sends to a gateway that is gone was not waited for.
+  const Verdict more =
+      verdict_of(chain_of(above, {below(1004).answer_until(2000)}), hints_with("read=1s"));
+  EXPECT_EQ(more.cause, Cause::body_idle_timeout);
+  EXPECT_THAT(more.why, HasSubstr("1.002 s after it had begun, the timeout read of 1.000 s"));
+  EXPECT_EQ(verdict_of(chain_of(above, {below(404).answer_until(2000)})).cause, std::nullopt);
+  HopMaker framing = below(4.2);
+  framing.malformed(4);
+  EXPECT_EQ(verdict_of(chain_of(above, {framing})).cause, Cause::malformed_response);
+}
+
+TEST(Verdict, AKeptConnectionThatWasClosedLongAfterTheRequestIsOnlyLikelyStale) {
+  const Verdict verdict = verdict_of(
+      chain_of(asked(502, 409), {HopMaker(kShop, 1).kept(9, 50).server_rst(402, kRequestBytes)}));
+  EXPECT_EQ(verdict.cause, Cause::stale_reuse);
+  EXPECT_EQ(verdict.certainty, Certainty::likely);
+  EXPECT_THAT(verdict.why, HasSubstr("may have failed at the request"));
+}
+
+// On one leg nobody can say whose patience it was.
+TEST(Verdict, WaitsOfTheSameLengthAreTheirAskersTimeoutOfWhomIsOpen) {
+  Hints hints = hints_with();
+  std::vector<Duration> waits(12, from_ms(250));
+  const auto cluster = cluster_of(waits);
+  ASSERT_TRUE(cluster);
+  hints.waits[kShop] = *cluster;
+  const Verdict verdict = alone(HopMaker(kShop, 0).client_fin(250), hints);
+  EXPECT_TRUE(verdict.failed);
+  EXPECT_EQ(verdict.cause, std::nullopt);
+  EXPECT_THAT(verdict.why, HasSubstr("or of its clients'"));
+  EXPECT_EQ(alone(HopMaker(kShop, 0).client_fin(1000), hints).cause, Cause::response_timeout);
+  EXPECT_EQ(alone(HopMaker(kShop, 0).client_fin(333), hints).cause, Cause::client_closed);
+}
+
 TEST(Verdict, AHoleOnTheUpstreamConnectionLeavesTheCauseOpen) {
   const Verdict verdict = verdict_of(
       chain_of(asked(502, 9), {HopMaker(kShop, 1).kept(3, 10).hole(400).server_fin(5, 0)}));
@@ -303,6 +378,17 @@ TEST(Verdict, ARequestThatItsClientCutIsSuspiciousButHasNotFailed) {
   EXPECT_FALSE(verdict.failed);
   EXPECT_THAT(verdict.signs, Contains(Sign::request_cut));
   EXPECT_EQ(verdict.cause, Cause::client_closed);
+}
+
+// The client may meet the reset before it reads the answer.
+TEST(Verdict, AnUploadThatTheServerAnsweredAndCutIsSuspicious) {
+  const auto early = [] { return asked(413, 2).request_cut(); };
+  const Verdict verdict = alone(early().server_fin(3, 90).server_rst(4, std::nullopt));
+  EXPECT_FALSE(verdict.failed);
+  EXPECT_THAT(verdict.signs, Contains(Sign::upload_cut));
+  EXPECT_THAT(alone(early()).signs, IsEmpty()) << "it may go on";
+  EXPECT_THAT(alone(early().hole(10).server_fin(3, 90)).signs, IsEmpty()) << "it may be whole";
+  EXPECT_THAT(alone(asked(413, 2).server_fin(3, 90)).signs, IsEmpty());
 }
 
 TEST(Timeouts, AreReadWithTheirUnits) {
