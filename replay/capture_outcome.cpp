@@ -86,7 +86,13 @@ int judge_limit(const CaptureJudgement& judgement,
   const auto messages = [](const capture::MessageTally& tally) {
     return tally.complete.count + tally.partial.count;
   };
-  const double share = share_of(lost, messages(ledger.requests) + messages(ledger.responses));
+  // What found no memory was recorded in part; what was given up was not, or no answer to it.
+  const std::uint64_t recorded = messages(ledger.requests) + messages(ledger.responses);
+  const double share =
+      reason == capture::LossReason::memory_limit
+          ? std::min(1.0, static_cast<double>(lost) /
+                              static_cast<double>(std::max<std::uint64_t>(recorded, 1)))
+          : share_of(lost, recorded);
   say(why + ("; " + std::to_string(lost)) + " messages were lost or cut for it, " +
       percent_text(share));
   return judge_share(

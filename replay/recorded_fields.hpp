@@ -1,8 +1,8 @@
 // Fields as a recording's file holds them: one "name: value" a line; trailers, if there are any,
 // behind an empty line. Names hold no colon, and a line feed in a value (HTTP has none) becomes a
-// space, so reading gives back what was written. More than 2 KiB of that are one zstd frame: in
-// HTTP/2 a byte may stand for thousands, and so for a small capture with a huge recording. Private
-// to replay.
+// space, so reading gives back what was written. More than 2 KiB of that are one zstd frame if it
+// saves an eighth: in HTTP/2 a byte may stand for thousands, and so for a small capture with a huge
+// recording. Private to replay.
 #pragma once
 
 #include <string>

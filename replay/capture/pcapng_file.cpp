@@ -315,6 +315,8 @@ PcapngFile::Step PcapngFile::begin_section(std::string_view body) {
   }
   drops_ = drops();
   interfaces_.clear();
+  alike_ = true;
+  numbers_unknown_ = false;
   begun_ = true;
   blocks_lost_ = false;
   return Step::passed;
@@ -328,6 +330,7 @@ PcapngFile::Step PcapngFile::add_interface(std::string_view body) {
     return pass_damaged("more interfaces than any section has");
   if (body.size() < kBytes) {
     interfaces_.push_back({.link_type = kNoLinkType});
+    alike_ = false;
     return pass_damaged("an interface block that is too short");
   }
   constexpr std::uint8_t kMicroseconds = 6;
@@ -343,12 +346,13 @@ PcapngFile::Step PcapngFile::add_interface(std::string_view body) {
                         .snapshot_bytes = order_.u32(body.data() + 4),
                         .time = TimeUnit(resolution, offset_s)};
   interfaces_.push_back(added);
+  alike_ = alike_ && interfaces_.front().is_like(added);
   if (!blocks_lost_) return Step::passed;
   // Which number it has is not known, and so not what is whose, unless all are alike.
-  const bool unknown = interfaces_.front().link_type == kNoLinkType;
-  if (unknown) {
+  if (numbers_unknown_) {
     interfaces_.back().link_type = kNoLinkType;
-  } else if (interfaces_.size() == 1 || !interfaces_.front().is_like(added)) {
+  } else if (interfaces_.size() == 1 || !alike_) {
+    numbers_unknown_ = true;
     for (Interface& one : interfaces_)
       one.link_type = kNoLinkType;
   }

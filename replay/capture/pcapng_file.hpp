@@ -110,6 +110,8 @@ class PcapngFile final : public PacketSource {
   bool begun_ = false;                // the first section has
   std::optional<FileDamage> lost_{};  // while the next place is looked for
   bool only_section_ = false;         // which has to be a section
+  bool alike_ = true;                 // all interfaces of this section
+  bool numbers_unknown_ = false;      // which interface has which, of this section
   bool blocks_lost_ = false;          // of this section; they may have been interfaces
   bool over_ = false;
   FileEnd end_;

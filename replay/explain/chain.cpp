@@ -168,10 +168,9 @@ Joiner::Active* Joiner::find_above(const Attempt& attempt, int& rivals) const {
   return best;
 }
 
-bool Joiner::asked_all_the_time(std::uint64_t key, const Failure& failure) const {
+bool Joiner::asked_all_the_time(std::uint64_t key, UnixTime since) const {
   const auto found = asked_.find(key);
-  return found != asked_.end() &&
-         found->second.front().ns >= failure.begin.ns - kSeldomWithin.count();
+  return found != asked_.end() && found->second.front().ns >= since.ns - kSeldomWithin.count();
 }
 
 void Joiner::remember_asked(const Hop& hop) {
@@ -221,7 +220,7 @@ std::optional<std::int64_t> Joiner::find_before(const Hop& hop) {
     if (!same || other_id || other_gateway || since > within) continue;
     const std::int64_t id = failure.id;
     if (key.kind == KeyKind::content) {
-      if (asked_all_the_time(found->first, failure)) continue;
+      if (failure.asked_often || asked_all_the_time(found->first, failure.begin)) continue;
       failures_.erase(found);  // what comes next is the next request
     }
     return id;
@@ -235,17 +234,22 @@ void Joiner::remember_failure(const Chain& chain) {
   const auto end = chain.hop.end();
   if (!failed || !end || !chain.hop.has_request()) return;
   std::vector<std::uint64_t> keys;
-  for (const JoinKey& key : chain.hop.keys)
+  bool asked_often = false;
+  for (const JoinKey& key : chain.hop.keys) {
     keys.push_back(again_key(key, chain.hop));
-  failing_.emplace(
-      end->ns,
-      std::pair(std::move(keys), Failure{.begin = chain.hop.begin,
-                                         .ended = *end,
-                                         .id = chain.hop.id,
-                                         .request_id = chain.hop.request_id,
-                                         .server = chain.hop.server,
-                                         .client = std::string(address_of(chain.hop.client)),
-                                         .request = chain.hop.method + " " + chain.hop.target}));
+    if (key.kind == KeyKind::content) {
+      asked_often = asked_all_the_time(keys.back(), chain.hop.begin);
+    }
+  }
+  failing_.emplace(end->ns, std::pair(std::move(keys),
+                                      Failure{.begin = chain.hop.begin,
+                                              .ended = *end,
+                                              .id = chain.hop.id,
+                                              .request_id = chain.hop.request_id,
+                                              .server = chain.hop.server,
+                                              .client = std::string(address_of(chain.hop.client)),
+                                              .request = chain.hop.method + " " + chain.hop.target,
+                                              .asked_often = asked_often}));
 }
 
 void Joiner::update_failures(UnixTime now) {

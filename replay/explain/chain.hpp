@@ -90,8 +90,9 @@ class Joiner {
     std::int64_t id = 0;
     std::string request_id{};
     std::string server{};
-    std::string client{};   // its address
-    std::string request{};  // method and target: a trace may hold many
+    std::string client{};      // its address
+    std::string request{};     // method and target: a trace may hold many
+    bool asked_often = false;  // by its client, when it was asked
   };
 
   // When the latest that look the same came from one client, the oldest first.
@@ -108,7 +109,7 @@ class Joiner {
   [[nodiscard]] Active* find_above(const Attempt& attempt, int& rivals) const;
   void place_attempts(UnixTime until);
   [[nodiscard]] std::optional<std::int64_t> find_before(const Hop& hop);
-  [[nodiscard]] bool asked_all_the_time(std::uint64_t key, const Failure& failure) const;
+  [[nodiscard]] bool asked_all_the_time(std::uint64_t key, UnixTime since) const;
   void remember_asked(const Hop& hop);
   void expire(UnixTime now);
   void end(Actives::iterator active);

@@ -113,6 +113,7 @@ std::optional<Duration> Hop::age() const {
 
 std::optional<UnixTime> Hop::end() const {
   if (answer_end && (answer_whole || tunnel)) return answer_end;
+  if (reset && reset->at >= begin) return std::max(answer_end.value_or(reset->at), reset->at);
   const std::array<std::optional<UnixTime>, 4> ends = {
       connection.client_side.fin, connection.client_side.rst, connection.server_side.fin,
       connection.server_side.rst};

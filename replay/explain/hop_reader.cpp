@@ -18,8 +18,9 @@ namespace {
 constexpr std::string_view kOwnColumns =
     "e.id, e.at_ns, e.method, e.target, e.request_fields, e.request_body_hash, e.request_complete, "
     "e.status, e.response_fields, e.response_complete, "
-    "e.response_defects, e.tunnel";
-constexpr int kCourseColumn = 12;
+    "e.response_defects, e.tunnel, e.protocol";
+constexpr int kProtocolColumn = 12;
+constexpr int kCourseColumn = 13;
 constexpr int kConnectionColumn = kCourseColumn + kCourseColumnCount;
 
 void move(std::optional<UnixTime>& time, Duration shift) {
@@ -80,17 +81,20 @@ struct HopReader::State {
   std::optional<Statement> rows{};
   std::optional<Statement> attempts{};
   std::string fields{};  // that were packed
-  // Of each connection, when its server sent what is no answer, or broke off the form of one.
+  // By connection, when its server sent what is no answer, or broke off the form of one; and when
+  // exchanges began whose answers were longer than is kept.
   std::unordered_map<std::int64_t, std::vector<UnixTime>> malformed_answers{};
+  std::unordered_map<std::int64_t, std::vector<UnixTime>> long_answers{};
 
-  Result<void> read_malformed_answers();
+  Result<void> read_odd_answers();
 };
 
-Result<void> HopReader::State::read_malformed_answers() {
+Result<void> HopReader::State::read_odd_answers() {
   constexpr std::size_t kMost = 1'000'000;
   auto row = database.prepare(
-      "SELECT connection, at_ns FROM t_losses WHERE direction = 'response' AND connection NOT NULL "
-      "AND reason IN ('not_a_message', 'malformed_framing')" +
+      "SELECT connection, at_ns, reason IN ('body_limit', 'memory_limit') FROM t_losses "
+      "WHERE direction = 'response' AND connection NOT NULL "
+      "AND reason IN ('not_a_message', 'malformed_framing', 'body_limit', 'memory_limit')" +
       (within ? between("at_ns", *within, " AND ") : std::string()) + " ORDER BY at_ns LIMIT " +
       std::to_string(kMost));
   if (!row) return row.error();
@@ -98,8 +102,20 @@ Result<void> HopReader::State::read_malformed_answers() {
     auto found = row->step();
     if (!found) return found.error();
     if (!*found) return {};
-    malformed_answers[row->integer(0)].push_back(UnixTime{row->integer(1)});
+    auto& times = row->integer(2) != 0 ? long_answers : malformed_answers;
+    times[row->integer(0)].push_back(UnixTime{row->integer(1)});
   }
+}
+
+// The first of that connection at or after `from`.
+std::optional<UnixTime> first_from(
+    const std::unordered_map<std::int64_t, std::vector<UnixTime>>& times,
+    std::int64_t connection,
+    UnixTime from) {
+  const auto found = times.find(connection);
+  if (found == times.end()) return std::nullopt;
+  const auto at = std::lower_bound(found->second.begin(), found->second.end(), from);
+  return at == found->second.end() ? std::nullopt : std::optional(*at);
 }
 
 Result<HopReader> HopReader::open(const std::string& path,
@@ -121,7 +137,7 @@ Result<HopReader> HopReader::open(const std::string& path,
   auto rows = state->database.prepare(sql);
   if (!rows) return rows.error();
   state->rows.emplace(std::move(*rows));
-  if (auto done = state->read_malformed_answers(); !done) return done.error();
+  if (auto done = state->read_odd_answers(); !done) return done.error();
   return HopReader(std::move(state));
 }
 
@@ -155,6 +171,7 @@ Result<bool> HopReader::next(Hop& hop) {
   if (hop.status) read_answer_fields(fields_text(row.bytes(8), state_->fields), hop);
   const ExchangeCourse course = read_course(row, kCourseColumn);
   hop.request_end = course.request_end;
+  hop.request_whole = hop.request_whole || hop.request_end.has_value();  // else too long to keep
   hop.answer_begin = course.response_begin;
   hop.answer_end = course.response_end;
   hop.ordinal = course.ordinal;
@@ -165,12 +182,12 @@ Result<bool> HopReader::next(Hop& hop) {
   hop.client = hop.connection.client;
   hop.server = hop.connection.server;
   if (hop.reset) hop.reset->at.ns += state_->shift.count();
-  const auto malformed = state_->malformed_answers.find(hop.connection.connection);
-  if (malformed != state_->malformed_answers.end() && (!hop.status || !hop.answer_whole)) {
-    const UnixTime begin{row.integer(1)};
-    const auto& times = malformed->second;
-    const auto at = std::lower_bound(times.begin(), times.end(), begin);
-    if (at != times.end()) hop.malformed_answer = *at;
+  const UnixTime begin{row.integer(1)};
+  const std::int64_t connection = hop.connection.connection;
+  if (first_from(state_->long_answers, connection, begin) == begin) hop.answer_whole = true;
+  // On a connection with many streams such a loss names none of them.
+  if (row.bytes(kProtocolColumn) != "h2" && (!hop.status || !hop.answer_whole)) {
+    hop.malformed_answer = first_from(state_->malformed_answers, connection, begin);
     move(hop.malformed_answer, state_->shift);
   }
   move(hop.request_end, state_->shift);

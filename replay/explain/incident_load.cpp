@@ -29,7 +29,7 @@ std::vector<Likeness> retry_avalanche(const Signature& signature) {
       std::to_string(tenths / 10 % 10) + std::to_string(tenths % 10) + " times the load");
   if (timeouts > 0) like.evidence.push_back(in_words(timeouts) + " requests were answered 504");
   if (given_up > 0) {
-    like.evidence.push_back(in_words(given_up) + " were given up by their clients");
+    like.evidence.push_back(in_words(given_up) + " requests were given up by their clients");
   }
   if (timeouts + given_up == 0) {
     like.counter_evidence.emplace_back("no request timed out: what is repeated fails quickly");

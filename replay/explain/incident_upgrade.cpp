@@ -44,13 +44,6 @@ struct Marks {
   std::vector<Duration> unsure_waits{};
 };
 
-Duration median(std::vector<Duration> values) {
-  if (values.empty()) return Duration{0};
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 bool is_status(const std::string& answer, std::string_view status) {
   return answer.starts_with(status);  // "504", "504 cut"
 }
@@ -63,9 +56,12 @@ void add_given_up(const GroupKey& key,
                   Marks& marks) {
   const bool timed_out = key.cause == Cause::response_timeout;
   const std::vector<Duration>& waits = group.ended.values();
-  const Timeout* timeout = match(signature.hints.timeouts, median(waits));
+  const bool given = !waits.empty() && std::all_of(waits.begin(), waits.end(), [&](Duration wait) {
+    const Timeout* timeout = match(signature.hints.timeouts, wait);
+    return timeout != nullptr && timeout->given;
+  });
   const bool both_legs = signature.findings.topology().has_callees(signature.name);
-  if (timed_out && (both_legs || (timeout != nullptr && timeout->given))) {
+  if (timed_out && (both_legs || given)) {
     marks.timeouts.add("given up after a timeout", group);
   } else if (!both_legs && (timed_out || !key.cause)) {
     marks.unsure.add("given up", group);
@@ -193,9 +189,11 @@ std::vector<Likeness> rolling_upgrade(const Signature& signature) {
   const auto timed_out = signature.listener.groups.find({"504", Cause::response_timeout});
   if (timed_out != signature.listener.groups.end()) {
     if (const auto waits = cluster_of(timed_out->second.ended.values())) {
+      const bool sampled = waits->of < timed_out->second.count;
       like.evidence.push_back(in_words(std::uint64_t{waits->count}) + " of " +
-                              in_words(std::uint64_t{waits->of}) + " 504 by a timeout came after " +
-                              range_words(*waits) + ": that is a timeout of the gateway's");
+                              (sampled ? "a sample of " : "") + in_words(std::uint64_t{waits->of}) +
+                              " 504 by a timeout came after " + range_words(*waits) +
+                              ": that is a timeout of the gateway's");
     }
   }
   if (marks.unsure.count > 0) {

@@ -77,8 +77,10 @@ Fate fate_of(const Hop& hop, const std::optional<End>& client, const std::option
   // What of it came behind the client's reset was on its way.
   const bool taken = !hop.reset || !client || !hop.answer_end || client->at >= *hop.answer_end;
   if (hop.status && ((hop.answer_whole && taken) || hop.tunnel)) return Fate::answered;
-  if (hop.malformed_answer) return Fate::malformed;
   if (hop.missing_bytes() > 0) return Fate::hole;
+  if (hop.malformed_answer && (!client || *hop.malformed_answer <= client->at)) {
+    return Fate::malformed;
+  }
   const bool server_first = server && (!client || server->at <= client->at);
   if (hop.status) {
     if (server_first) return Fate::cut_by_server;

@@ -306,6 +306,11 @@ Finding Judge::from_below(const Chain& above, const Chain& chain) const {
     case Fate::cut_by_client:
       return cut_by_caller(above, chain);
     case Fate::malformed:
+      // A head that was passed on has a body that comes later.
+      if (!hop.status && above.hop.answer_begin &&
+          *hop.malformed_answer > *above.hop.answer_begin) {
+        break;
+      }
       return malformed(chain);
     case Fate::unfinished:
       break;

@@ -144,6 +144,9 @@ class FlowReader {
     if (exchange.host.empty()) exchange.host = json.at("authority").text();
     if (exchange.host.empty()) exchange.host = json.at("host").text();
     exchange.protocol = protocol_of(request.version);
+    if (const auto scheme = json.at("scheme").text(); !scheme.empty()) {
+      exchange.tls = scheme == "https";
+    }
     const auto begin = time_of(json.at("timestamp_start"));
     if (begin) last_at_ = *begin;
     exchange.at = last_at_;

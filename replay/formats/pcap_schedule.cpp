@@ -40,21 +40,22 @@ void PacketSchedule::push_bytes(const FlowPointer& flow,
   constexpr std::size_t kLastChunk = std::string_view("0\r\n\r\n").size();
   const std::size_t tail = std::min(kLastChunk, bytes->size() / 2);
   const bool split = all > 0 && tail > 0;
-  const std::size_t size = std::min(most, split ? bytes->size() - tail : most);
-  const std::size_t segments = (bytes->size() + size - 1) / size;
+  const std::size_t before = bytes->size() - (split ? tail : 0);
+  const std::size_t segments = (before + most - 1) / most + (split ? 1 : 0);
   for (std::size_t i = 0; i < segments; ++i) {
     const double share =
         segments > 1 ? static_cast<double>(i) / static_cast<double>(segments - 1) : 0.0;
     const bool last = i > 0 && i + 1 == segments;
     const Duration passed{last ? all : static_cast<std::int64_t>(static_cast<double>(all) * share)};
-    const std::size_t begin = i * size;
+    const std::size_t begin = std::min(i * most, split && last ? before : i * most);
+    const std::size_t end = split && last ? bytes->size() : std::min(begin + most, before);
     push({.at_ns = later(UnixTime{begin_ns}, passed).ns,
           .flow = flow,
           .from = from,
           .flags = {.ack = true},
           .bytes = bytes,
           .begin = begin,
-          .size = std::min(size, bytes->size() - begin)});
+          .size = end - begin});
   }
 }
 

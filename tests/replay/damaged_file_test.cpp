@@ -313,6 +313,24 @@ TEST(DamagedPcapng, WhatIsWhoseIsNotGuessed) {
   }
 }
 
+// The one behind the lost one is like the first, but not like all.
+TEST(DamagedPcapng, WhatIsWhoseIsNotGuessedByTheFirstInterface) {
+  PcapngBuilder file;
+  file.section();
+  for (const unsigned link_type : {1U, 101U, 101U, 1U})
+    file.interface(link_type);
+  file.packet(2, static_cast<std::uint64_t>(kBeginNs / 1000), "of the lost interface");
+  std::string bytes = file.bytes();
+  constexpr std::size_t kSectionBytes = 28;
+  constexpr std::size_t kInterfaceBytes = 20;
+  put(bytes, kSectionBytes + 2 * kInterfaceBytes + 4, 21);
+  auto source = open_bytes(bytes, "");
+  ASSERT_TRUE(source);
+  Packet packet;
+  ASSERT_EQ(*(*source)->next(packet), PacketSource::Next::packet);
+  EXPECT_EQ(packet.link_type, kNoLinkType);
+}
+
 // Sixty exchanges, each on a connection of its own.
 std::vector<Frame> exchanges() {
   std::vector<Frame> frames;

@@ -518,6 +518,15 @@ TEST(Joiner, OfARequestThatIsAskedAllTheTimeNobodySaysThatItRepeatsOneThatFailed
   EXPECT_THAT(repeats_of(hops), ElementsAre());
 }
 
+TEST(Joiner, WhatWasAskedOftenWhenItFailedIsStillThatWhenItEndsMuchLater) {
+  std::vector<Hop> hops;
+  for (int i = 0; i < 5; ++i)
+    hops.push_back(HopMaker(kShop, i * 2000).answered(200, 2).make());
+  hops.push_back(HopMaker(kShop, 9000).server_fin(30'000, kRequestBytes).make());
+  hops.push_back(HopMaker(kShop, 39'500).answered(200, 2).make());
+  EXPECT_THAT(repeats_of(hops), ElementsAre());
+}
+
 TEST(Joiner, OfARequestThatIsPolledARetryIsKnownByComingAtOnce) {
   const std::vector<Hop> hops = {HopMaker(kShop, 0).answered(200, 2).make(),
                                  HopMaker(kShop, 5000).answered(200, 2).make(),

@@ -236,6 +236,24 @@ TEST_F(ExplainTest, AnUpstreamThatDoesNotSpeakHttpIsMalformedNotStale) {
   EXPECT_EQ(gateway(report).count("502", Cause::malformed_response), 1U);
 }
 
+// Of a message that is longer than is kept, a part is recorded.
+TEST_F(ExplainTest, AMessageThatIsTooLongToKeepIsNotCut) {
+  const std::string large(17U << 20U, 'x');
+  Conversation one({.client_port = 20'000, .server_port = kGatewayPort, .segment_bytes = 60'000});
+  one.handshake();
+  one.client("POST /large HTTP/1.1\r\nHost: shop\r\nContent-Length: " +
+             std::to_string(large.size()) + "\r\n\r\n" + large);
+  one.server("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(large.size()) + "\r\n\r\n" +
+             large);
+  one.close();
+  const std::string path = record("t.db", one.frames());
+  EXPECT_FALSE(Recording::open(path)->read_all().value().at(0).response->complete);
+  const Report report = explained(path);
+  EXPECT_EQ(gateway(report).requests, 1U);
+  EXPECT_EQ(gateway(report).failed(), 0U);
+  EXPECT_TRUE(gateway(report).signs.empty());
+}
+
 TEST_F(ExplainTest, AStreamsEndIsNotItsConnections) {
   tests::Http2Script client;
   tests::Http2Script server;

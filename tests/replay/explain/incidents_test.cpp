@@ -268,7 +268,7 @@ TEST_F(IncidentsTest, ClientsThatLeaveAreNotSaidToHaveBeenAnswered504) {
   const Likeness* like = find("INC-3a");
   ASSERT_NE(like, nullptr);
   EXPECT_EQ(like->degree, Degree::strong);
-  EXPECT_THAT(like->evidence, Contains("100 were given up by their clients"));
+  EXPECT_THAT(like->evidence, Contains("100 requests were given up by their clients"));
   EXPECT_THAT(like->evidence, Not(Contains(HasSubstr("504"))));
 }
 

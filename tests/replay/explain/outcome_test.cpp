@@ -117,6 +117,11 @@ TEST(Outcome, AStreamThatWasResetEndedThereWhateverItsConnectionDid) {
   EXPECT_FALSE(of(HopMaker(kShop, 0).answered(200, 1)).of_stream);
 }
 
+TEST(Outcome, AStreamEndsWithItsReset) {
+  const Hop hop = HopMaker(kShop, 0).stream_reset(250, "client").server_fin(9000, 500).make();
+  EXPECT_EQ(hop.end(), UnixTime{hop.begin.ns + from_ms(250).count()});
+}
+
 // What had left the server by then is in the capture, but nobody took it.
 TEST(Outcome, WhatComesBehindTheClientsResetIsNoAnswer) {
   const auto late = [](double reset_ms) {
@@ -134,6 +139,9 @@ TEST(Outcome, WhatIsNotHttpIsNoAnswer) {
   EXPECT_EQ(none.waited, from_ms(3));
   EXPECT_EQ(of(HopMaker(kShop, 0).answered(200, 1).malformed(3).client_fin(3.1)).fate,
             Fate::malformed);
+  EXPECT_EQ(of(HopMaker(kShop, 0).malformed(2000).client_fin(1000)).fate, Fate::abandoned)
+      << "nobody waited for it";
+  EXPECT_EQ(of(HopMaker(kShop, 0).malformed(3).hole(10)).fate, Fate::hole);
 }
 
 TEST(Outcome, WhoEndsInsideTheAnswerCutsIt) {

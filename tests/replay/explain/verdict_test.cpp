@@ -244,6 +244,8 @@ TEST(Verdict, WhatIsNotHttpIsAMalformedAnswerWhoeverEndedTheConnection) {
     EXPECT_EQ(verdict.certainty, Certainty::seen);
     EXPECT_THAT(verdict.why, HasSubstr("after 3.00 ms with what is not HTTP"));
   }
+  const Verdict late = verdict_of(chain_of(asked(504, 1000), {HopMaker(kShop, 1).malformed(2000)}));
+  EXPECT_EQ(late.cause, Cause::response_timeout) << "it was answered before that";
   const Verdict passed_on = alone(HopMaker(kGateway, 0).malformed(3));
   EXPECT_TRUE(passed_on.failed);
   EXPECT_EQ(passed_on.answer, "not HTTP");

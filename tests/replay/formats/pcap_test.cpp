@@ -99,6 +99,23 @@ TEST_F(PcapTest, AddressesTimesAndConnectionsAreTheRecordedOnes) {
   EXPECT_THAT(exported.notes, IsEmpty());
 }
 
+// Whatever of it is left for the last segment: a last byte alone, Wireshark does not take.
+TEST_F(PcapTest, TheLastChunkIsInOneSegment) {
+  for (std::size_t size = 2700; size < 2960; ++size) {
+    RecordedExchange one = shopping()[1];
+    one.response->fields = {{"Transfer-Encoding", "chunked"}};
+    one.response->body.assign(size, 'x');
+    Exported of_one;
+    tests::export_exchanges(of_one, pcap_format(), {one});
+    auto source = capture::open_bytes(of_one.text, "");
+    capture::Packet packet;
+    bool found = false;
+    while ((*source)->next(packet).value() == capture::PacketSource::Next::packet)
+      found = found || packet.bytes.ends_with("0\r\n\r\n");
+    EXPECT_TRUE(found) << size;
+  }
+}
+
 TEST_F(PcapTest, WiresharkFindsNothingWrong) {
   std::vector<RecordedConnection> connections(1);
   connections[0].connection = 2;
