@@ -11,12 +11,8 @@ namespace {
 
 constexpr std::array<bool, 256> make_token_table() {
   std::array<bool, 256> table{};
-  for (unsigned c = '0'; c <= '9'; ++c)
-    table[c] = true;
-  for (unsigned c = 'a'; c <= 'z'; ++c)
-    table[c] = true;
-  for (unsigned c = 'A'; c <= 'Z'; ++c)
-    table[c] = true;
+  for (unsigned c = 0; c < table.size(); ++c)
+    table[c] = is_digit(static_cast<char>(c)) || is_letter(static_cast<char>(c));
   for (const char c : std::string_view("!#$%&'*+-.^_`|~"))
     table[static_cast<unsigned char>(c)] = true;
   return table;

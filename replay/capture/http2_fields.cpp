@@ -78,25 +78,25 @@ std::optional<Http2Fields> Http2Inflater::inflate(std::string_view block) {
   sent_bytes_ += block.size();
   std::optional<Http2Fields> fields;
   if (!forgotten_) fields = feed(block);
-  // It may refer further back than to what stands for the unknown.
-  const bool unknown_behind = forgotten_ || placeholders_ == kForgottenFew;
-  for (const std::size_t entries : {kForgottenFew, kForgottenMost}) {
-    if (fields || !unknown_behind) break;
-    if (!forgotten_ && entries <= placeholders_) continue;
-    reset();
-    feed(forgetting_block(entries));
-    placeholders_ = entries;
-    fields = feed(block);
-  }
+  if (forgotten_) fields = feed_behind(kForgottenFew, block);
+  // It may refer further back.
+  if (!fields && placeholders_ == kForgottenFew) fields = feed_behind(kForgottenMost, block);
   forgotten_ = false;
   if (fields) {
     failures_ = 0;
-    kept_bytes_ += fields->bytes();
+    kept_bytes_ += fields->kept_bytes;
     return fields;
   }
   ++failures_;
   forget();
   return std::nullopt;
+}
+
+std::optional<Http2Fields> Http2Inflater::feed_behind(std::size_t entries, std::string_view block) {
+  reset();
+  feed(forgetting_block(entries));
+  placeholders_ = entries;
+  return feed(block);
 }
 
 std::optional<Http2Fields> Http2Inflater::feed(std::string_view block) {
@@ -105,7 +105,6 @@ std::optional<Http2Fields> Http2Inflater::feed(std::string_view block) {
   std::size_t left = block.size();
   const bool inflated = kept_bytes_ > kKeptBytesLeast + kKeptTimesSent * sent_bytes_;
   const std::size_t most = inflated ? kModestListBytes : kHeadBytesMax;
-  std::size_t kept = 0;
   for (;;) {
     nghttp2_nv field{};
     int flags = 0;
@@ -119,8 +118,8 @@ std::optional<Http2Fields> Http2Inflater::feed(std::string_view block) {
       const std::size_t size = name.size() + value.size() + kEntryOverheadBytes;
       if (name == kForgottenName) {
         into.unknown = true;
-      } else if (into.cut_bytes == 0 && kept + size <= most) {
-        kept += size;
+      } else if (into.cut_bytes == 0 && into.kept_bytes + size <= most) {
+        into.kept_bytes += size;
         into.fields.push_back({std::string(name), std::string(value)});
       } else {
         into.cut_bytes += size;

@@ -22,18 +22,10 @@ namespace gatedrill::replay::capture {
 struct Http2Fields {
   std::vector<RecordedField> fields{};  // with the pseudo-fields, as in ":method"
   bool unknown = false;                 // some could not be told
+  std::uint64_t kept_bytes = 0;         // of `fields`, as RFC 9113 section 6.5.2 counts them
   std::uint64_t cut_bytes = 0;          // of those behind the last that is kept, if any
 
   [[nodiscard]] bool whole() const { return !unknown && cut_bytes == 0; }
-
-  // As RFC 9113 section 6.5.2 counts them.
-  [[nodiscard]] std::size_t bytes() const {
-    constexpr std::size_t kOverheadBytes = 32;
-    std::size_t sum = 0;
-    for (const RecordedField& field : fields)
-      sum += field.name.size() + field.value.size() + kOverheadBytes;
-    return sum;
-  }
 
   [[nodiscard]] std::string_view value(std::string_view name) const {
     return value_of(fields, name);
@@ -59,6 +51,8 @@ class Http2Inflater {
 
   void reset();
   std::optional<Http2Fields> feed(std::string_view block);
+  // The same of a table in which so many entries stand for unknown ones.
+  std::optional<Http2Fields> feed_behind(std::size_t entries, std::string_view block);
 
   std::unique_ptr<nghttp2_hd_inflater, Free> inflater_;
   bool forgotten_ = false;

@@ -31,6 +31,12 @@ std::uint64_t again_key(const JoinKey& key, const Hop& hop) {
   return key.kind == KeyKind::content ? stable_hash(address_of(hop.client), key.hash) : key.hash;
 }
 
+// Where the latest that are looked at begin.
+template <class Places>
+auto first_of_latest(const Places& places) {
+  return std::prev(places.end(), static_cast<std::ptrdiff_t>(std::min(places.size(), kLookBack)));
+}
+
 bool waits_for_upstream(const Chain& chain, UnixTime at) {
   return std::none_of(chain.children.begin(), chain.children.end(), [&](const Chain& child) {
     const auto end = child.hop.end();
@@ -107,8 +113,7 @@ Joiner::Found Joiner::find_above(const Hop& hop) const {
     if (best.above != nullptr && key.kind >= best.kind) continue;
     Found of_key{.kind = key.kind};
     Fit best_fit = Fit::poor;
-    const auto from = static_cast<std::ptrdiff_t>(std::min(found->second.size(), kLookBack));
-    for (auto place = std::prev(found->second.end(), from); place != found->second.end(); ++place) {
+    for (auto place = first_of_latest(found->second); place != found->second.end(); ++place) {
       const auto& active = *place;
       const Chain& above = *active->chain;
       if (active->depth >= kDepthMax) continue;
@@ -142,8 +147,7 @@ Joiner::Active* Joiner::find_above(const Attempt& attempt, int& rivals) const {
   const Topology::Callers* callers = topology_.callers_of(attempt.connection.server);
   Active* best = nullptr;
   const auto look = [&](const Places& actives) {
-    const auto from = static_cast<std::ptrdiff_t>(std::min(actives.size(), kLookBack));
-    for (auto place = std::prev(actives.end(), from); place != actives.end(); ++place) {
+    for (auto place = first_of_latest(actives); place != actives.end(); ++place) {
       Active& active = **place;
       const Hop& hop = active.chain->hop;
       const auto end = hop.end();

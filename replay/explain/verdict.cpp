@@ -40,11 +40,15 @@ struct Judge {
   [[nodiscard]] const Cluster* cluster_with(const std::string& listener, Duration waited) const;
 };
 
+const char* what_ended(const Outcome& outcome) {
+  return outcome.of_stream ? "stream" : "connection";
+}
+
 Finding cut_inside_answer(const Chain& chain) {
   return {.cause = Cause::body_truncated,
           .certainty = Certainty::seen,
           .why = chain.hop.server + (chain.outcome.by_reset ? " reset" : " closed") + " the " +
-                 (chain.outcome.of_stream ? "stream" : "connection") + " inside its answer",
+                 what_ended(chain.outcome) + " inside its answer",
           .may_have_run = true,
           .broken = &chain};
 }
@@ -256,7 +260,6 @@ Finding Judge::answered_below(const Chain& above, const Chain& chain) const {
 Finding Judge::cut_by_caller(const Chain& above, const Chain& chain) const {
   const Hop& hop = chain.hop;
   if (above.hop.status == kGatewayTimeout) return answered_below(above, chain);
-  const std::string what = chain.outcome.of_stream ? "stream" : "connection";
   Finding finding{.may_have_run = true, .broken = &chain};
   const Fate fate = above.outcome.fate;
   if (fate == Fate::cut_by_client || fate == Fate::abandoned) {
@@ -267,7 +270,8 @@ Finding Judge::cut_by_caller(const Chain& above, const Chain& chain) const {
         "only";
     return finding;
   }
-  finding.why = "the gateway ended the " + what + " to " + hop.server + " inside its answer";
+  finding.why = std::string("the gateway ended the ") + what_ended(chain.outcome) + " to " +
+                hop.server + " inside its answer";
   // What came behind that end says nothing about how long there was silence before it.
   const bool told = hop.answer_end && *hop.answer_end <= *chain.outcome.ended;
   const auto since = told ? hop.answer_end : hop.answer_begin;
@@ -431,11 +435,8 @@ Finding Judge::own_leg(const Chain& chain) const {
       finding.cause = Cause::client_closed;
       finding.certainty = Certainty::seen;
       finding.why =
-          chain.outcome.fate == Fate::request_cut
-              ? std::string("the client ended the ") +
-                    (chain.outcome.of_stream ? "stream" : "connection") + " inside its request"
-              : std::string("the client ended the ") +
-                    (chain.outcome.of_stream ? "stream" : "connection") + " inside the answer";
+          std::string("the client ended the ") + what_ended(chain.outcome) +
+          (chain.outcome.fate == Fate::request_cut ? " inside its request" : " inside the answer");
       return finding;
     case Fate::hole:
       finding.why = "the capture misses " + in_words(hop.missing_bytes()) +

@@ -47,8 +47,9 @@ void PacketSchedule::push_bytes(const FlowPointer& flow,
         segments > 1 ? static_cast<double>(i) / static_cast<double>(segments - 1) : 0.0;
     const bool last = i > 0 && i + 1 == segments;
     const Duration passed{last ? all : static_cast<std::int64_t>(static_cast<double>(all) * share)};
-    const std::size_t begin = std::min(i * most, split && last ? before : i * most);
-    const std::size_t end = split && last ? bytes->size() : std::min(begin + most, before);
+    const bool is_tail = split && last;
+    const std::size_t begin = is_tail ? before : i * most;
+    const std::size_t end = is_tail ? bytes->size() : std::min(begin + most, before);
     push({.at_ns = later(UnixTime{begin_ns}, passed).ns,
           .flow = flow,
           .from = from,

@@ -153,22 +153,25 @@ TEST(Http2, TrailersThatComeAgainTakeNothingFromOthers) {
   EXPECT_EQ(losses_of(all, LossReason::memory_limit), 0U);
 }
 
-// A list that is made of next to nothing, over and over.
-TEST(Http2, ListsThatAreMadeOfNothingAreKeptAsFarAsModestOnes) {
+// The same request, answered, so many times on one connection.
+void ask_often(std::uint32_t times, const Http2Script::Fields& more, Captured& all) {
   Talk talk;
-  constexpr std::uint32_t kHeads = 40;
-  const std::string bomb(2900, 'b');
-  for (std::uint32_t i = 0; i < kHeads; ++i) {
-    const std::uint32_t stream = 2 * i + 1;
-    Http2Script::Fields fields = {{":method", "GET"}, {":path", "/a"}, {":authority", "shop"}};
-    for (int field = 0; field < 80; ++field)
-      fields.emplace_back("x-bomb", bomb);
+  Http2Script::Fields fields = {{":method", "GET"}, {":path", "/a"}, {":authority", "shop"}};
+  fields.insert(fields.end(), more.begin(), more.end());
+  for (std::uint32_t stream = 1; stream < 2 * times; stream += 2) {
     talk.packets.client(talk.client.head({.stream = stream, .fields = fields, .end_stream = true}));
     talk.packets.server(talk.server.ok(stream, "A"));
   }
   talk.packets.close();
-  Captured all;
   run(talk.packets.frames(), all);
+}
+
+// A list that is made of next to nothing, over and over.
+TEST(Http2, ListsThatAreMadeOfNothingAreKeptAsFarAsModestOnes) {
+  const Http2Script::Fields fields(80, {"x-bomb", std::string(2900, 'b')});
+  constexpr std::uint32_t kHeads = 40;
+  Captured all;
+  ask_often(kHeads, fields, all);
   ASSERT_EQ(all.exchanges.size(), kHeads);
   EXPECT_EQ(all.exchanges.front().request->fields.size(), 80U);
   EXPECT_EQ(all.exchanges.back().request->fields.size(), 5U);  // in 16 KiB
@@ -178,22 +181,10 @@ TEST(Http2, ListsThatAreMadeOfNothingAreKeptAsFarAsModestOnes) {
 
 // A token of 2 KB that the compression makes one byte of, as a load generator sends it.
 TEST(Http2, ModestListsAreKeptHoweverOftenTheyCome) {
-  Talk talk;
   constexpr std::uint32_t kHeads = 4000;
   const std::string token(2000, 't');
-  for (std::uint32_t i = 0; i < kHeads; ++i) {
-    const std::uint32_t stream = 2 * i + 1;
-    talk.packets.client(talk.client.head({.stream = stream,
-                                          .fields = {{":method", "GET"},
-                                                     {":path", "/a"},
-                                                     {":authority", "shop"},
-                                                     {"authorization", token}},
-                                          .end_stream = true}));
-    talk.packets.server(talk.server.ok(stream, ""));
-  }
-  talk.packets.close();
   Captured all;
-  run(talk.packets.frames(), all);
+  ask_often(kHeads, {{"authorization", token}}, all);
   ASSERT_EQ(all.exchanges.size(), kHeads);
   EXPECT_EQ(value_of(all.exchanges.back().request->fields, "authorization"), token);
   EXPECT_EQ(losses_of(all, LossReason::head_too_large), 0U);

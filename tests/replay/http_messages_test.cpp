@@ -34,6 +34,16 @@ std::string text_of(const std::string& request, const std::string& answer, bool 
   return text_of(talk.frames());
 }
 
+// A frame of each, over and over; they have as many.
+std::vector<Frame> in_turn(const std::vector<Conversation>& talks) {
+  std::vector<Frame> mixed;
+  for (std::size_t i = 0; i < talks.front().frames().size(); ++i) {
+    for (const Conversation& talk : talks)
+      mixed.push_back(talk.frames()[i]);
+  }
+  return mixed;
+}
+
 TEST(HttpMessages, PipelinedRequestsInOneAndInSeveralSegmentsAreAllFound) {  // L1, L2
   for (const bool one_segment : {true, false}) {
     Conversation talk({.acknowledge = false});
@@ -76,13 +86,8 @@ TEST(HttpMessages, FlowsWhoseAddressesAndPortsHaveEqualSumsStayApart) {  // L4
     talks[i].client(get("/" + std::to_string(i)));
     talks[i].server(ok("body " + std::to_string(i)));
   }
-  std::vector<Frame> mixed;
-  for (std::size_t i = 0; i < talks.front().frames().size(); ++i) {
-    for (const Conversation& talk : talks)
-      mixed.push_back(talk.frames()[i]);
-  }
   Captured all;
-  run(mixed, all);
+  run(in_turn(talks), all);
   EXPECT_EQ(all.text(),
             "GET /0 > 200 body 0\nGET /1 > 200 body 1\nGET /2 > 200 body 2\nGET /3 > 200 body 3\n");
   EXPECT_EQ(all.connections.size(), talks.size());
@@ -290,13 +295,8 @@ TEST(HttpMessages, TagsOfEveryKindInOneCaptureAreRead) {  // L21, L23
   priority.client(get("/priority"));
   priority.server(ok("tagged"));
   talks.push_back(priority);
-  std::vector<Frame> mixed;
-  for (std::size_t i = 0; i < talks.front().frames().size(); ++i) {
-    for (const Conversation& talk : talks)
-      mixed.push_back(talk.frames()[i]);
-  }
   Captured all;
-  run(mixed, all);
+  run(in_turn(talks), all);
   EXPECT_EQ(all.text(),
             "GET /0 > 200 body 0\nGET /1 > 200 body 1\nGET /2 > 200 body 2\n"
             "GET /3 > 200 body 3\nGET /4 > 200 body 4\nGET /priority > 200 tagged\n");
@@ -313,12 +313,7 @@ TEST(HttpMessages, JumboFramesInsideOfVxlanAreWholeAtTheirOwnTime) {  // L22
   std::size_t longest = 0;
   for (Frame& frame : frames) {
     const std::string inside = tests::be32(0x08000000) + tests::be32(0x00002a00) + frame.bytes;
-    const std::string udp = tests::be16(5555) + tests::be16(4789) +
-                            tests::be16(static_cast<unsigned>(inside.size() + 8)) + tests::be16(0) +
-                            inside;
-    frame.bytes = tests::ethernet(
-        tests::be16(0x4500) + tests::be16(static_cast<unsigned>(20 + udp.size())) + tests::be32(0) +
-        tests::be16(0x4011) + tests::be16(0) + tests::be32(1) + tests::be32(2) + udp);
+    frame.bytes = tests::ethernet_udp(4789, inside);
     longest = std::max(longest, inside.size());
   }
   ASSERT_GT(longest, 9'000U);

@@ -102,16 +102,12 @@ TEST(Packet, TagsOfNetworksAreReadAndTellThemApart) {
 
 TEST(Packet, ReadsThroughVxlanGeneveMplsAndIpInIp) {
   const std::string v4 = ipv4_packet(kHello);
-  const auto udp = [](unsigned port, const std::string& payload) {
-    const std::string bytes = be16(5555) + be16(port) +
-                              be16(static_cast<unsigned>(payload.size() + 8)) + be16(0) + payload;
-    return ethernet(be16(0x4500) + be16(static_cast<unsigned>(20 + bytes.size())) + be32(0) +
-                    be16(0x4011) + be16(0) + be32(1) + be32(2) + bytes);
-  };
-  const std::string vxlan = udp(4789, be32(0x08000000) + be32(0x00002a00) + ethernet(v4));
+  const std::string vxlan =
+      tests::ethernet_udp(4789, be32(0x08000000) + be32(0x00002a00) + ethernet(v4));
   expect_hello(kEthernet, vxlan);
   EXPECT_NE(decode_frame(kEthernet, vxlan, vxlan.size()).tcp.network, 0U);
-  expect_hello(kEthernet, udp(6081, be32(0x01006558) + be32(0x00002a00) + be32(0) + ethernet(v4)));
+  expect_hello(kEthernet, tests::ethernet_udp(
+                              6081, be32(0x01006558) + be32(0x00002a00) + be32(0) + ethernet(v4)));
   expect_hello(kEthernet, ethernet(be32(0x00001000) + be32(0x00002100) + v4, 0x8847));
   expect_hello(kEthernet, ethernet(be16(0x4500) + be16(static_cast<unsigned>(20 + v4.size())) +
                                    be32(0) + be16(0x4004) + be16(0) + be32(1) + be32(2) + v4));

@@ -55,6 +55,12 @@ std::string ethernet(std::string_view packet,
   return frame + be16(type) + std::string(packet);
 }
 
+std::string ethernet_udp(unsigned port, std::string_view payload) {
+  const auto size = static_cast<unsigned>(payload.size() + 8);
+  return ethernet(be16(0x4500) + be16(20 + size) + be32(0) + be16(0x4011) + be16(0) + be32(1) +
+                  be32(2) + be16(5555) + be16(port) + be16(size) + be16(0) + std::string(payload));
+}
+
 SegmentSpec Conversation::segment(bool from_client) const {
   SegmentSpec spec;
   spec.source_ip = options_.client_ip;

@@ -49,6 +49,8 @@ struct SegmentSpec {
 [[nodiscard]] std::string ethernet(std::string_view packet,
                                    std::uint16_t type = 0x0800,
                                    const std::vector<std::uint16_t>& vlans = {});
+// A datagram to that port, over IPv4 and Ethernet.
+[[nodiscard]] std::string ethernet_udp(unsigned port, std::string_view payload);
 // Big-endian numbers.
 [[nodiscard]] std::string be16(unsigned value);
 [[nodiscard]] std::string be32(std::uint32_t value);

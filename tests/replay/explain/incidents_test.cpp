@@ -159,6 +159,14 @@ class UpstreamLegTest : public IncidentsTest {
   void given_up(double at, double after) { add(chain_of(HopMaker(kShop, at).client_fin(after))); }
 
   void cut(double at) { add(chain_of(HopMaker(kShop, at).kept(5, 4000).server_fin(0, 0))); }
+
+  // Ten minutes of it: slow all along, connections cut in the first 80 seconds.
+  void upgrade() {
+    for (int i = 0; i < 600; ++i)
+      given_up(i * kSecond, 1001);
+    for (int i = 0; i < 20; ++i)
+      cut(i * 4 * kSecond);
+  }
 };
 
 TEST_F(UpstreamLegTest, ClientsThatLeaveAreNo504) {
@@ -182,10 +190,7 @@ TEST_F(UpstreamLegTest, ClientsThatLeaveAreNo504) {
 
 TEST_F(UpstreamLegTest, WhatIsGivenUpAfterTheGatewaysTimeoutIsTheRollingUpgradeAsSeenFromBehind) {
   hints.timeouts = {{.after = from_ms(1000), .name = "route", .given = true}};
-  for (int i = 0; i < 600; ++i)
-    given_up(i * kSecond, 1001);
-  for (int i = 0; i < 20; ++i)
-    cut(i * 4 * kSecond);
+  upgrade();
   const Likeness* like = find("INC-1");
   ASSERT_NE(like, nullptr);
   EXPECT_EQ(like->degree, Degree::strong);
@@ -196,10 +201,7 @@ TEST_F(UpstreamLegTest, WhatIsGivenUpAfterTheGatewaysTimeoutIsTheRollingUpgradeA
 
 TEST_F(UpstreamLegTest, WithoutTheGatewaysTimeoutNobodyKnowsWhoGaveUp) {
   hints.waits[kShop] = {.low = from_ms(1001), .high = from_ms(1001), .count = 600, .of = 600};
-  for (int i = 0; i < 600; ++i)
-    given_up(i * kSecond, 1001);
-  for (int i = 0; i < 20; ++i)
-    cut(i * 4 * kSecond);
+  upgrade();
   const Likeness* like = find("INC-1");
   ASSERT_NE(like, nullptr);
   EXPECT_EQ(like->degree, Degree::partial);
